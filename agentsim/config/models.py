@@ -1,0 +1,112 @@
+"""The `model:` part of a scenario: who answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agentsim.config.base import FileModel
+
+Sampling = Literal["per_agent"]
+
+
+class _LanguageModel(FileModel):
+    """What every language model has."""
+
+    temperature: Annotated[float, Field(ge=0, le=2)] = 1.0
+    """Sampling temperature, 0 to 2."""
+    max_tokens: Annotated[int, Field(ge=1)] = 2048
+    """Most tokens of one reply, reasoning included. A reply that is cut counts as truncated."""
+    sampling: Sampling = "per_agent"
+    """`per_agent`: each agent sends its own request with its own seed."""
+    timeout_s: Annotated[float, Field(gt=0)] = 300.0
+    """Seconds that one request may take before it is given up and tried again."""
+    tries: Annotated[int, Field(ge=1, le=100)] = 4
+    """HTTP requests for one attempt before it is recorded as failed. 429 and 5xx are tried again
+    after a growing pause (or the server's `Retry-After`), as are timeouts and cut connections."""
+
+
+class LlamaCpp(_LanguageModel):
+    """A model that llama.cpp runs on this machine's CPU, one server for all workers of a host."""
+
+    backend: Literal["llama_cpp"]
+    """Fixed."""
+    name: str = "smollm2-135m-instruct"
+    """`smollm2-135m-instruct` (the embedded model), or the path of a .gguf file."""
+    slots: Annotated[int, Field(ge=1, le=256)] = 16
+    """Replies written at the same time."""
+    context: Annotated[int, Field(ge=256)] = 2048
+    """Tokens of prompt and reply together, for each slot."""
+    threads: Annotated[int, Field(ge=1)] = 1
+    """CPU threads. More than one collapses when another program is busy (spin barriers)."""
+
+
+class OpenAI(_LanguageModel):
+    """Any server that speaks the OpenAI chat completions protocol."""
+
+    backend: Literal["openai"]
+    """Fixed."""
+    name: Annotated[str, Field(min_length=1)]
+    """The model's name at the server."""
+    base_url: Annotated[str, Field(pattern=r"^https?://")] = "https://api.openai.com/v1"
+    """Address up to and including `/v1`."""
+    api_key_env: str | None = None
+    """Name of the environment variable that holds the key; the key itself never stands in a
+    file."""
+    concurrency: Annotated[int, Field(ge=1, le=10_000)] = 64
+    """Most requests in flight at once; the limit adapts below it."""
+
+
+class CognitiveHierarchy(FileModel):
+    """Players of the Poisson cognitive hierarchy (Camerer, Ho, Chong 2004)."""
+
+    backend: Literal["cognitive_hierarchy"]
+    """Fixed."""
+    tau: Annotated[float, Field(gt=0, le=20)] = 1.5
+    """Mean of the Poisson distribution of levels."""
+    spread: Annotated[float, Field(ge=0)] = 10.0
+    """Half-width of level 0's guesses around its centre after round 1, in the game's unit."""
+
+
+class LevelK(FileModel):
+    """Players of given levels; each best-replies to the level below (Nagel 1995)."""
+
+    backend: Literal["level_k"]
+    """Fixed."""
+    levels: Annotated[dict[str, Annotated[float, Field(ge=0)]], Field(min_length=1)] = {
+        "0": 0.15,
+        "1": 0.4,
+        "2": 0.35,
+        "3": 0.1,
+    }
+    """Share of each level, by level number; the shares sum to 1."""
+    spread: Annotated[float, Field(ge=0)] = 10.0
+    """Half-width of level 0's guesses around its centre after round 1, in the game's unit."""
+
+
+class Random(FileModel):
+    """Players that guess uniformly over the range."""
+
+    backend: Literal["random"]
+    """Fixed."""
+
+
+class Dummy(FileModel):
+    """Players that think for a time, then guess uniformly over the range."""
+
+    backend: Literal["dummy"]
+    """Fixed."""
+    think_s: Annotated[float, Field(ge=0, le=86_400)] = 1.0
+    """Mean thinking time of one action, seconds."""
+    jitter_s: Annotated[float, Field(ge=0)] = 0.0
+    """Each agent thinks `think_s` plus a uniform draw from ± this, seconds; at most `think_s`."""
+
+
+Model = Annotated[
+    LlamaCpp | OpenAI | CognitiveHierarchy | LevelK | Random | Dummy,
+    Field(discriminator="backend"),
+]
+LANGUAGE_MODELS = (LlamaCpp, OpenAI)
+LanguageModel = LlamaCpp | OpenAI
+ScriptedModel = CognitiveHierarchy | LevelK | Random | Dummy

@@ -1,0 +1,81 @@
+"""The scenario file: one experiment."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from agentsim.config.base import FileModel
+from agentsim.config.models import Model
+
+
+class Last(FileModel):
+    """The last few rounds in full."""
+
+    last: Annotated[int, Field(ge=1)]
+    """How many rounds."""
+
+
+Memory = Literal["none", "numbers", "transcript"] | Last
+Prompt = Literal["direct", "step_by_step", "rational", "strategic", "character"]
+
+
+class Replies(FileModel):
+    """How replies of language models are asked for and read."""
+
+    format: Literal["auto", "json", "text"] = "auto"
+    """`auto`: JSON where the server enforces a schema (found by trying it), rules for text where
+    it does not; `json` and `text` insist on one."""
+    attempts: Annotated[int, Field(ge=1, le=20)] = 3
+    """How often an agent is asked in one round, the first time included."""
+
+
+class Limits(FileModel):
+    """What ends a run early. A limit that is not set does not apply."""
+
+    tokens: Annotated[int, Field(ge=1)] | None = None
+    """Most tokens over the whole run, prompts and replies together."""
+    wall_s: Annotated[float, Field(gt=0)] | None = None
+    """Most seconds of wall time."""
+    missing_share: Annotated[float, Field(ge=0, le=1)] = 0.02
+    """Largest share of agents without a valid final action in a round; more ends the run, since
+    its means would say little."""
+
+
+class Scenario(FileModel):
+    """One experiment.
+
+    `game` is checked by the model of its own type, which the loader is given.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+    """Lower-case letters, digits and hyphens; names the run's directory."""
+    description: str = ""
+    """What the experiment is about, for readers."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    """Everything random is a function of this number."""
+    agents: Annotated[int, Field(ge=1, le=100_000_000)]
+    """Players in each session."""
+    sessions: Annotated[int, Field(ge=1, le=100_000)] = 1
+    """Independent repetitions, each with its own draw of the population."""
+    rounds: Annotated[int, Field(ge=1, le=10_000)]
+    """Rounds in each session."""
+    population: str | None = None
+    """Path of the population file; none: agents have no persona."""
+    game: Any
+    """The rules."""
+    prompt: Prompt = "step_by_step"
+    """What language models are told beside the rules. `character` alone shows the persona."""
+    memory: Memory = "numbers"
+    """What an agent knows of earlier rounds beyond the last announcement."""
+    model: Model
+    """Who answers."""
+    replies: Replies = Replies()
+    """How replies are asked for and read."""
+    limits: Limits = Limits()
+    """What ends a run early."""
+    hosts: str | None = None
+    """Path of the hostfile; none: this machine with 2 workers."""
+    compare: Literal["nagel-1995"] | None = None
+    """Published results of people, printed beside the rounds."""

@@ -1,0 +1,110 @@
+"""The error tree. Foreign exceptions are translated into it at the border where they occur.
+
+AgentsimError
+├── UserError            the user's mistake: exit 2, no traceback, nothing was started
+│   ├── ConfigError      findings in the scenario, population or hostfile
+│   └── MissingPackage   an optional part is not installed; the message has the install line
+└── RunError             the run's failure: exit 1, no traceback
+    ├── LaunchError      a node, worker or model server did not start
+    ├── PeerLost         a node or worker that was running is gone
+    ├── ModelError       a model endpoint cannot be used at all
+    ├── LimitReached     a limit of the scenario ended the run
+    └── ResultsError     the run directory cannot be written or read
+
+Anything else that reaches the command line is a bug of ours: exit 70, with where the log is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class AgentsimError(Exception):
+    """Base of every error that agentsim raises on purpose.
+
+    Attributes:
+        exit_code: what the command line exits with.
+    """
+
+    exit_code = 1
+
+
+class UserError(AgentsimError):
+    """Something the user gave is wrong; nothing was started."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong in a file, as data.
+
+    Attributes:
+        code: stable kebab-case name of the kind of finding, e.g. `unknown-key`.
+        message: what was found, one sentence, never with the value of a secret.
+        file: the file as the user named it, or the flag (`--set`) that brought the value in.
+        line: from 1; 0 when the finding has no place in a file.
+        column: from 1, in characters.
+        length: how many characters the carets cover, at least 1.
+        source: the source line, without its line end; empty when there is none.
+        expected: what would be right there, in YAML words; may be empty.
+        hint: one suggestion; may be empty.
+    """
+
+    code: str
+    message: str
+    file: str
+    line: int = 0
+    column: int = 0
+    length: int = 1
+    source: str = ""
+    expected: str = ""
+    hint: str = ""
+
+
+class ConfigError(UserError):
+    """One or more findings in the files that describe a run, sorted by file and place."""
+
+    def __init__(self, findings: tuple[Finding, ...]) -> None:
+        super().__init__("; ".join(f"{f.file}:{f.line}:{f.column}: {f.message}" for f in findings))
+        self.findings = findings
+
+
+class MissingPackage(UserError):
+    """An optional package is not installed.
+
+    Args:
+        purpose: what needs it, e.g. `backend llama_cpp`.
+        install: the exact command that installs it.
+    """
+
+    def __init__(self, purpose: str, install: str) -> None:
+        super().__init__(f"{purpose} needs a package that is not installed; run: {install}")
+        self.install = install
+
+
+class RunError(AgentsimError):
+    """The run failed; what was completed is in its directory."""
+
+
+class LaunchError(RunError):
+    """A node, worker or model server did not start."""
+
+
+class PeerLost(RunError):
+    """A node or worker that was running is gone.
+
+    The message names what was lost, its host, the last heartbeat, its log and the next step.
+    """
+
+
+class ModelError(RunError):
+    """A model endpoint cannot be used at all, e.g. a wrong key or an unknown model name."""
+
+
+class LimitReached(RunError):
+    """A limit of the scenario (tokens, wall time, missing share) ended the run."""
+
+
+class ResultsError(RunError):
+    """The run directory cannot be written or read."""

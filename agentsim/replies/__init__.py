@@ -1,0 +1,1 @@
+"""Text in, status and value out."""

@@ -1,0 +1,1 @@
+"""Envelopes, codecs and transports: how orchestrator, node and worker speak."""
