@@ -1,0 +1,108 @@
+"""The local launcher: nodes as child processes of this one, reached over Unix sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from agentsim.errors import LaunchError
+from agentsim.rpc.control import NodeConfig
+
+_READY_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class LocalNode:
+    """A node on this machine."""
+
+    host: str
+    target: str
+    log: str
+    folder: Path
+    process: asyncio.subprocess.Process
+
+    async def wait(self) -> int:
+        return await self.process.wait()
+
+    async def stop(self, grace_s: float = 5.0) -> None:
+        if self.process.returncode is None:
+            assert self.process.stdin is not None
+            self.process.stdin.close()
+            try:
+                await asyncio.wait_for(self.process.wait(), grace_s)
+            except TimeoutError:
+                self._kill()
+                await self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _kill(self) -> None:
+        # The node leads a session of its own, which its workers and model server are in.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalLauncher:
+    """Starts nodes on this machine.
+
+    Attributes:
+        log_dir: where nodes, workers and model servers log.
+        api_key: of the model's endpoint, handed to the nodes on their stdin.
+    """
+
+    log_dir: Path
+    api_key: str | None = None
+
+    async def start(self, host: str, index: int) -> LocalNode:
+        """See `Launcher.start`."""
+        folder = Path(tempfile.mkdtemp(prefix="agentsim-"))  # mkdtemp makes it 0700
+        log = self.log_dir / f"node-{index}.log"
+        config = NodeConfig(
+            address=f"unix:{folder}/node.sock",
+            folder=str(folder),
+            log_dir=str(self.log_dir.absolute()),
+            api_key=self.api_key,
+        )
+        with log.open("ab") as stderr:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-m", "agentsim.node"),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=stderr,
+                # Ctrl-C goes to the orchestrator alone, which ends the nodes in order.
+                start_new_session=True,
+            )
+        node = LocalNode(host, config.address, str(log), folder, process)
+        try:
+            await _handshake(node, config)
+        except BaseException:
+            await asyncio.shield(node.stop(grace_s=1.0))
+            raise
+        return node
+
+
+async def _handshake(node: LocalNode, config: NodeConfig) -> None:
+    assert node.process.stdin is not None
+    assert node.process.stdout is not None
+    try:
+        node.process.stdin.write(msgspec.json.encode(config) + b"\n")
+        await node.process.stdin.drain()
+        line = await asyncio.wait_for(node.process.stdout.readline(), _READY_TIMEOUT_S)
+    except TimeoutError:
+        raise LaunchError(
+            f"the node of {node.host} was not ready within {_READY_TIMEOUT_S:.0f} s; see {node.log}"
+        ) from None
+    except ConnectionError:
+        line = b""
+    if line.strip() != b"READY":
+        tail = Path(node.log).read_text(errors="replace").strip().splitlines()[-5:]
+        raise LaunchError("\n  ".join([f"the node of {node.host} did not start:", *tail]))

@@ -1,0 +1,71 @@
+"""Envelopes: the header that the node reads to pass a message on, and the body that it does not."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+_HEADER = struct.Struct("<Bii")
+
+ORCHESTRATOR = -1
+NODE = -2
+"""Addresses that are no worker; workers are numbered from 0 over all hosts."""
+
+
+class Kind(IntEnum):
+    """What a message is. Its body's type is named behind each."""
+
+    START = 1  # orchestrator → node: messages.NodeStart
+    READY = 2  # node → orchestrator: messages.NodeReady
+    FAILED = 3  # node, worker → orchestrator: messages.Failure
+    ENROL = 4  # orchestrator → worker: messages.Enrol
+    ASK = 5  # orchestrator → worker: messages.Ask
+    ANSWERS = 6  # worker → orchestrator: messages.Answers
+    ATTEMPTS = 7  # worker → orchestrator: list[messages.Attempt]
+    REQUESTS = 8  # worker → node: list[messages.Request]
+    COMPLETIONS = 9  # node → worker: list[messages.Completion]
+    HELLO = 10  # worker → node: messages.Hello
+    PULSE = 11  # worker → node, node → orchestrator: messages.Pulse
+    SETUP = 12  # orchestrator → worker: messages.WorkerSetup
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """One message on its way.
+
+    Attributes:
+        kind: what the body is.
+        to: worker index, ORCHESTRATOR or NODE.
+        sender: likewise.
+        body: encoded message.
+    """
+
+    kind: Kind
+    to: int
+    sender: int
+    body: bytes
+
+
+class WireError(Exception):
+    """Bytes that are no envelope, or a link that was cut in the middle of one."""
+
+
+def pack(envelope: Envelope) -> bytes:
+    """Bytes of an envelope."""
+    return _HEADER.pack(envelope.kind, envelope.to, envelope.sender) + envelope.body
+
+
+def unpack(data: bytes) -> Envelope:
+    """The envelope in `data`.
+
+    Raises:
+        WireError: the bytes are no envelope.
+    """
+    if len(data) < _HEADER.size:
+        raise WireError(f"{len(data)} bytes are too few for an envelope")
+    kind, to, sender = _HEADER.unpack_from(data)
+    try:
+        return Envelope(Kind(kind), to, sender, data[_HEADER.size :])
+    except ValueError as error:
+        raise WireError(f"no message has kind {kind}") from error
