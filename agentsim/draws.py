@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 _ROTATIONS = (16, 42, 12, 31, 16, 32, 24, 21)
 _PARITY = np.uint64(0x1BD11BDAA9FC1A22)
 _ROUNDS = 20
+_BLOCK = 16_384
 
 
 class Stream(IntEnum):
@@ -43,24 +44,41 @@ def threefry(
     Returns:
         Two arrays of uint64 of the broadcast shape.
     """
-    x0, x1 = np.broadcast_arrays(
+    words = np.broadcast_arrays(
         np.asarray(counter[0], dtype=np.uint64), np.asarray(counter[1], dtype=np.uint64)
     )
+    shape = words[0].shape
+    x0, x1 = (np.array(word, dtype=np.uint64).reshape(-1) for word in words)
     keys = (np.uint64(key[0]), np.uint64(key[1]))
     schedule = (*keys, _PARITY ^ keys[0] ^ keys[1])
+    spare = np.empty(min(x0.size, _BLOCK), dtype=np.uint64)
     with np.errstate(over="ignore"):
-        x0 = x0 + schedule[0]
-        x1 = x1 + schedule[1]
-        for i in range(_ROUNDS):
-            bits = _ROTATIONS[i % 8]
-            x0 = x0 + x1
-            x1 = (x1 << np.uint64(bits)) | (x1 >> np.uint64(64 - bits))
-            x1 = x1 ^ x0
-            if i % 4 == 3:
-                block = i // 4 + 1
-                x0 = x0 + schedule[block % 3]
-                x1 = x1 + (schedule[(block + 1) % 3] + np.uint64(block))
-    return x0, x1
+        for start in range(0, x0.size, _BLOCK):
+            stop = min(start + _BLOCK, x0.size)
+            _scramble(x0[start:stop], x1[start:stop], spare[: stop - start], schedule)
+    return x0.reshape(shape), x1.reshape(shape)
+
+
+def _scramble(
+    x0: NDArray[np.uint64],
+    x1: NDArray[np.uint64],
+    spare: NDArray[np.uint64],
+    schedule: tuple[np.uint64, np.uint64, np.uint64],
+) -> None:
+    """The cipher in place, on a block that fits in the processor's cache."""
+    np.add(x0, schedule[0], out=x0)
+    np.add(x1, schedule[1], out=x1)
+    for i in range(_ROUNDS):
+        bits = _ROTATIONS[i % 8]
+        np.add(x0, x1, out=x0)
+        np.right_shift(x1, np.uint64(64 - bits), out=spare)
+        np.left_shift(x1, np.uint64(bits), out=x1)
+        np.bitwise_or(x1, spare, out=x1)
+        np.bitwise_xor(x1, x0, out=x1)
+        if i % 4 == 3:
+            block = i // 4 + 1
+            np.add(x0, schedule[block % 3], out=x0)
+            np.add(x1, schedule[(block + 1) % 3] + np.uint64(block), out=x1)
 
 
 def integers(
