@@ -1,0 +1,1 @@
+"""Who answers: scripted players on columns, and language models behind HTTP."""
