@@ -104,5 +104,12 @@ async def _handshake(node: LocalNode, config: NodeConfig) -> None:
     except ConnectionError:
         line = b""
     if line.strip() != b"READY":
-        tail = Path(node.log).read_text(errors="replace").strip().splitlines()[-5:]
-        raise LaunchError("\n  ".join([f"the node of {node.host} did not start:", *tail]))
+        raise LaunchError(
+            f"the node of {node.host} did not start (log: {node.log})" + _end_of(node.log)
+        )
+
+
+def _end_of(log: str) -> str:
+    """The last lines of a log, indented, each on a line of its own."""
+    lines = Path(log).read_text(errors="replace").strip().splitlines()[-5:]
+    return "".join(f"\n  {line}" for line in lines)

@@ -16,8 +16,6 @@ from agentsim.rpc.envelope import Envelope, WireError, pack, unpack
 from agentsim.rpc.links import MAX_MESSAGE_BYTES, Link
 
 _SERVICE = "agentsim.Node"
-DATA = "Data"
-PULSE = "Pulse"
 
 _OPTIONS = [
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),

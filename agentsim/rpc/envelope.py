@@ -12,6 +12,10 @@ ORCHESTRATOR = -1
 NODE = -2
 """Addresses that are no worker; workers are numbered from 0 over all hosts."""
 
+DATA = "Data"
+PULSE = "Pulse"
+"""The two streams between programs: what is said, and that one is alive."""
+
 
 class Kind(IntEnum):
     """What a message is. Its body's type is named behind each."""

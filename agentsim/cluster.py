@@ -1,0 +1,243 @@
+"""A cluster: nodes started by a launcher, connected, and watched."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from agentsim import errors
+from agentsim.errors import AgentsimError, PeerLost
+from agentsim.launch import Launcher, NodeHandle
+from agentsim.plan import HostPlan, RunPlan
+from agentsim.rpc.channel import Client
+from agentsim.rpc.codec import decode, encode
+from agentsim.rpc.control import Failure, NodeReady, NodeStart, Pulse
+from agentsim.rpc.envelope import DATA, NODE, ORCHESTRATOR, PULSE, Envelope, Kind, WireError
+from agentsim.rpc.links import Link
+
+_log = logging.getLogger(__name__)
+# Messages from nodes that wait here before the nodes are made to wait.
+_INBOX = 256
+_CHECK_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """How long a peer may be silent.
+
+    Attributes:
+        notice_s: after which the user is told.
+        grace_s: after the notice, until it counts as lost.
+    """
+
+    notice_s: float = 5.0
+    grace_s: float = 30.0
+
+
+@dataclass(slots=True)
+class _Node:
+    plan: HostPlan
+    handle: NodeHandle
+    client: Client
+    data: Link
+    last_pulse_s: float
+    pulse: Pulse = field(default_factory=Pulse)
+    noticed: bool = False
+
+
+class Cluster:
+    """The nodes of one run. Use `open_cluster`.
+
+    Attributes:
+        ready: what each node said when it was up, in the hostfile's order.
+    """
+
+    def __init__(self, plan: RunPlan, notice: Callable[[str], None], silence: Silence) -> None:
+        self.ready: list[NodeReady] = []
+        self._plan = plan
+        self._notice = notice
+        self._silence = silence
+        self._nodes: list[_Node] = []
+        self._inbox: asyncio.Queue[Envelope | AgentsimError] = asyncio.Queue(_INBOX)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def structured(self) -> bool:
+        """Whether every host's model server enforces JSON schemas."""
+        return bool(self.ready) and all(ready.structured for ready in self.ready)
+
+    @property
+    def endpoints(self) -> list[str]:
+        """Base URLs of the model servers, of all hosts."""
+        return [url for ready in self.ready for url in ready.endpoints]
+
+    def window(self, worker: int) -> int:
+        """Requests that a worker should keep in flight: its share of the host's endpoints, twice,
+        so that the endpoint never waits for a worker."""
+        host = self._host_of(worker)
+        share = self.ready[self._plan.hosts.index(host)].in_flight / host.workers
+        return max(2, round(2 * share))
+
+    @property
+    def in_flight(self) -> int:
+        """Requests to language models under way, as the last pulses said."""
+        return sum(node.pulse.in_flight for node in self._nodes)
+
+    async def start(self, launcher: Launcher, model: str | None) -> None:
+        """Start all nodes, side by side, and wait until they are ready.
+
+        Raises:
+            AgentsimError: one did not come up, for the reason that it gave.
+        """
+        await asyncio.gather(*(self._start_node(launcher, host) for host in self._plan.hosts))
+        self._nodes.sort(key=lambda node: node.plan.first_worker)
+        for node in self._nodes:
+            start = NodeStart(node.plan.address, node.plan.first_worker, node.plan.workers, model)
+            await node.data.send(Envelope(Kind.START, NODE, ORCHESTRATOR, encode(start)))
+        self.ready = list(await asyncio.gather(*(self._await_ready(n) for n in self._nodes)))
+        for node in self._nodes:
+            self._tasks.append(asyncio.ensure_future(self._read(node)))
+        self._tasks.append(asyncio.ensure_future(self._watch_silence()))
+
+    async def send(self, worker: int, kind: Kind, message: object) -> None:
+        """Send a message to a worker, by way of its node.
+
+        Raises:
+            PeerLost: the node is gone.
+        """
+        host = self._host_of(worker)
+        node = self._nodes[self._plan.hosts.index(host)]
+        try:
+            await node.data.send(Envelope(kind, worker, ORCHESTRATOR, encode(message)))
+        except WireError:
+            raise await self._lost(node) from None
+
+    async def receive(self) -> Envelope:
+        """The next message of any worker.
+
+        Raises:
+            AgentsimError: a node or worker failed or was lost.
+        """
+        item = await self._inbox.get()
+        if isinstance(item, AgentsimError):
+            raise item
+        return item
+
+    async def close(self) -> None:
+        """End all nodes; nothing is left running."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(self._close_node(node) for node in self._nodes))
+
+    def _host_of(self, worker: int) -> HostPlan:
+        return next(
+            h for h in self._plan.hosts if h.first_worker <= worker < h.first_worker + h.workers
+        )
+
+    async def _start_node(self, launcher: Launcher, host: HostPlan) -> None:
+        handle = await launcher.start(host.address, self._plan.hosts.index(host))
+        client = Client(handle.target)
+        node = _Node(host, handle, client, client.open(DATA), time.monotonic())
+        self._nodes.append(node)
+        self._tasks.append(asyncio.ensure_future(self._read_pulse(node)))
+
+    async def _await_ready(self, node: _Node) -> NodeReady:
+        try:
+            envelope = await node.data.receive()
+        except WireError:
+            envelope = None
+        if envelope is None:
+            raise await self._lost(node)
+        if envelope.kind is Kind.FAILED:
+            raise _error_of(decode(envelope.body, Failure))
+        return decode(envelope.body, NodeReady)
+
+    async def _read(self, node: _Node) -> None:
+        """Move a node's messages to the inbox until it is gone."""
+        try:
+            while (envelope := await node.data.receive()) is not None:
+                if envelope.kind is Kind.FAILED:
+                    await self._inbox.put(_error_of(decode(envelope.body, Failure)))
+                else:
+                    await self._inbox.put(envelope)
+        except (WireError, msgspec.DecodeError) as error:
+            _log.info("the data stream of %s ended: %s", node.plan.address, error)
+        await self._inbox.put(await self._lost(node))
+
+    async def _read_pulse(self, node: _Node) -> None:
+        link = node.client.open(PULSE)
+        try:
+            while (envelope := await link.receive()) is not None:
+                node.pulse = decode(envelope.body, Pulse)
+                node.last_pulse_s = time.monotonic()
+        except WireError as error:
+            _log.info("the pulse of %s ended: %s", node.plan.address, error)
+
+    async def _watch_silence(self) -> None:
+        """Tell the user of peers that are silent, and give them up after the grace time."""
+        while True:
+            await asyncio.sleep(_CHECK_S)
+            for node in self._nodes:
+                silent_s = time.monotonic() - node.last_pulse_s
+                who = f"the node of {node.plan.address}"
+                for worker, worker_s in enumerate(node.pulse.silent_s, node.plan.first_worker):
+                    if worker_s > silent_s:
+                        silent_s, who = worker_s, f"worker {worker} on {node.plan.address}"
+                await self._judge(node, who, silent_s)
+
+    async def _judge(self, node: _Node, who: str, silent_s: float) -> None:
+        if silent_s < self._silence.notice_s:
+            node.noticed = False
+            return
+        if not node.noticed:
+            node.noticed = True
+            self._notice(f"{who} has been silent for {silent_s:.0f} s; waiting for it")
+        if silent_s > self._silence.notice_s + self._silence.grace_s:
+            await self._inbox.put(
+                PeerLost(f"{who} has been silent for {silent_s:.0f} s; its log: {node.handle.log}")
+            )
+
+    async def _lost(self, node: _Node) -> PeerLost:
+        try:
+            status: int | None = await asyncio.wait_for(node.handle.wait(), 2.0)
+        except TimeoutError:
+            status = None
+        how = "closed its connection"
+        if status is not None:
+            how = f"was ended by signal {-status}" if status < 0 else f"exited with {status}"
+        silent_s = time.monotonic() - node.last_pulse_s
+        return PeerLost(
+            f"the node of {node.plan.address} {how}; last sign of life {silent_s:.1f} s before; "
+            f"its log: {node.handle.log}"
+        )
+
+    async def _close_node(self, node: _Node) -> None:
+        # The node ends when its stdin does; the connection is closed after it, since a node also
+        # ends when its orchestrator leaves, and one reason in its log is enough.
+        await node.handle.stop()
+        await node.client.close()
+
+
+def _error_of(failure: Failure) -> AgentsimError | Exception:  # type: ignore[return]
+    """The error that a node or worker reported."""
+    if failure.traceback:
+        _log.error("remote traceback:\n%s", failure.traceback)
+    kind = getattr(errors, failure.kind, None)
+    if failure.kind == "MissingPackage":
+        return errors.UserError(failure.message)
+    if isinstance(kind, type) and issubclass(kind, AgentsimError):
+        return kind(failure.message)
+    return RemoteBug(failure.message, failure.traceback)
+
+
+class RemoteBug(Exception):
+    """An unexpected exception in a node or worker: a bug of ours, with its remote traceback."""
+
+    def __init__(self, message: str, traceback: str) -> None:
+        super().__init__(f"{message}\n{traceback}")

@@ -1,0 +1,1 @@
+"""The program of one machine: starts workers and the model server, relays, calls models."""

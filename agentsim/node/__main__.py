@@ -1,0 +1,42 @@
+"""`python -m agentsim.node`: settings on stdin, READY on stdout, gRPC until stdin ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+
+import msgspec
+import uvloop
+
+from agentsim.node.node import Node
+from agentsim.rpc import lifeline
+from agentsim.rpc.channel import serve
+from agentsim.rpc.control import NodeConfig
+from agentsim.rpc.envelope import DATA, PULSE
+
+
+async def _main(config: NodeConfig) -> None:
+    node = Node(config)
+    loop = asyncio.get_running_loop()
+    lifeline.hold(
+        lambda: loop.call_soon_threadsafe(node.ended.set) and None,
+        grace_s=10.0,
+        die_with_parent=False,
+    )
+    server = await serve(config.address, {DATA: node.data, PULSE: node.pulse})
+    print("READY", flush=True)
+    try:
+        await node.ended.wait()
+    finally:
+        await node.stop()
+        await server.stop(grace=0.5)
+
+
+if __name__ == "__main__":
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    uvloop.run(_main(msgspec.json.decode(lifeline.first_line(), type=NodeConfig)))

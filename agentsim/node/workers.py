@@ -1,0 +1,181 @@
+"""A node's worker processes: started, connected, watched, ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import logging
+import secrets
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+
+from agentsim.errors import LaunchError
+from agentsim.rpc.codec import decode
+from agentsim.rpc.control import Hello, WorkerConfig
+from agentsim.rpc.envelope import DATA, Envelope, Kind, WireError
+from agentsim.rpc.links import StreamLink
+
+_log = logging.getLogger(__name__)
+_START_TIMEOUT_S = 60.0
+
+
+class Workers:
+    """The workers of one node.
+
+    Args:
+        folder: private folder for the socket.
+        log_dir: one log a worker is written there.
+        on_envelope: called with each envelope that a worker sends.
+        on_exit: called with worker index, exit status and log when a worker ends unasked.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        log_dir: Path,
+        on_envelope: Callable[[Envelope], Awaitable[None]],
+        on_exit: Callable[[int, int, Path], None],
+    ) -> None:
+        self._socket = folder / "workers.sock"
+        self._log_dir = log_dir
+        self._on_envelope = on_envelope
+        self._on_exit = on_exit
+        self._tokens: dict[int, str] = {}
+        self._processes: dict[int, asyncio.subprocess.Process] = {}
+        self._links: dict[int, StreamLink] = {}
+        self._last_pulse_s: dict[int, float] = {}
+        self._connected = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._stopping = False
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids, in order of the workers' indices."""
+        return [self._processes[worker].pid for worker in sorted(self._processes)]
+
+    def silent_s(self) -> list[float]:
+        """Seconds since each worker's last pulse, in order of their indices."""
+        now = time.monotonic()
+        return [now - self._last_pulse_s[worker] for worker in sorted(self._last_pulse_s)]
+
+    async def start(self, first: int, count: int) -> None:
+        """Start workers `first` to `first + count - 1` and wait until all are connected.
+
+        Raises:
+            LaunchError: one did not connect in time.
+        """
+        self._server = await asyncio.start_unix_server(
+            self._serve, path=str(self._socket), limit=2**20
+        )
+        for worker in range(first, first + count):
+            self._tokens[worker] = secrets.token_hex(16)
+        await asyncio.gather(*(self._spawn(worker) for worker in self._tokens))
+        try:
+            await asyncio.wait_for(self._connected.wait(), _START_TIMEOUT_S)
+        except TimeoutError:
+            missing = sorted(set(self._tokens) - set(self._last_pulse_s))
+            raise LaunchError(
+                f"workers {missing} did not connect within {_START_TIMEOUT_S:.0f} s; "
+                f"see {self._log_of(missing[0])}"
+            ) from None
+
+    async def send(self, envelope: Envelope) -> None:
+        """Pass an envelope on to its worker; one for a worker that has ended is dropped."""
+        link = self._links.get(envelope.to)
+        if link is None:
+            _log.warning("dropped a message for worker %d, which has ended", envelope.to)
+            return
+        with contextlib.suppress(WireError):
+            await link.send(envelope)
+
+    async def stop(self, grace_s: float = 3.0) -> None:
+        """End all workers: ask, wait, kill."""
+        self._stopping = True
+        for process in self._processes.values():
+            if process.stdin is not None:
+                process.stdin.close()
+        waits = [asyncio.ensure_future(p.wait()) for p in self._processes.values()]
+        if waits:
+            await asyncio.wait(waits, timeout=grace_s)
+        for process in self._processes.values():
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+        await asyncio.gather(*waits)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._server is not None:
+            self._server.close()
+
+    def _log_of(self, worker: int) -> Path:
+        return self._log_dir / f"worker-{worker}.log"
+
+    async def _spawn(self, worker: int) -> None:
+        with self._log_of(worker).open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-m", "agentsim.worker"),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+            )
+        self._processes[worker] = process
+        config = WorkerConfig(str(self._socket), worker, self._tokens[worker])
+        assert process.stdin is not None
+        process.stdin.write(msgspec.json.encode(config) + b"\n")
+        self._keep(self._watch(worker, process))
+
+    async def _watch(self, worker: int, process: asyncio.subprocess.Process) -> None:
+        status = await process.wait()
+        self._links.pop(worker, None)
+        if not self._stopping:
+            self._on_exit(worker, status, self._log_of(worker))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection of a worker, after it has shown who it is."""
+        link = StreamLink(reader, writer)
+        try:
+            hello = await self._greet(link)
+            if hello is None:
+                return
+            if hello.stream == DATA:
+                self._links[hello.worker] = link
+            self._last_pulse_s.setdefault(hello.worker, time.monotonic())
+            if len(self._links) == len(self._tokens):
+                self._connected.set()
+            while (envelope := await link.receive()) is not None:
+                if envelope.kind is Kind.PULSE:
+                    self._last_pulse_s[hello.worker] = time.monotonic()
+                else:
+                    await self._on_envelope(envelope)
+        except WireError as error:
+            _log.warning("a worker's connection broke: %s", error)
+        finally:
+            await link.close()
+
+    async def _greet(self, link: StreamLink) -> Hello | None:
+        envelope = await link.receive()
+        if envelope is None or envelope.kind is not Kind.HELLO:
+            _log.warning("refused a connection that did not say hello")
+            return None
+        try:
+            hello = decode(envelope.body, Hello)
+        except msgspec.DecodeError:
+            _log.warning("refused a connection whose hello cannot be read")
+            return None
+        token = self._tokens.get(hello.worker)
+        if token is None or not hmac.compare_digest(token.encode(), hello.token.encode()):
+            _log.warning("refused a connection with a wrong token")
+            return None
+        return hello
+
+    def _keep(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,1 @@
+"""The rounds: a pure state machine and its asyncio shell."""

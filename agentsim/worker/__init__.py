@@ -1,0 +1,1 @@
+"""A worker: a process that hosts agents."""

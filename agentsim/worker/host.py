@@ -1,0 +1,107 @@
+"""What a worker does with the messages that it receives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from pydantic import TypeAdapter
+
+from agentsim.config.models import LANGUAGE_MODELS, Model
+from agentsim.config.scenario import Memory
+from agentsim.games import GAMES
+from agentsim.games.guess_average import MarketContext
+from agentsim.models import scripted
+from agentsim.rpc.codec import decode, encode
+from agentsim.rpc.control import Ask, Enrol, WorkerSetup
+from agentsim.rpc.envelope import NODE, ORCHESTRATOR, Envelope, Kind
+from agentsim.rpc.messages import Completion, Observation
+from agentsim.worker.players import Players
+from agentsim.worker.scripted import Shard, act
+
+_MODEL: TypeAdapter[Model] = TypeAdapter(Model)
+_MEMORY: TypeAdapter[Memory] = TypeAdapter(Memory)
+
+
+class Host:
+    """Hosts a worker's agents.
+
+    Args:
+        worker: index of the worker over all hosts.
+        put: sends an envelope, waiting while too many wait.
+    """
+
+    def __init__(self, worker: int, put: Callable[[Envelope], Awaitable[None]]) -> None:
+        self._worker = worker
+        self._put = put
+        self._scripted: scripted.Scripted | None = None
+        self._players: Players | None = None
+        self._shards: dict[int, Shard] = {}
+        self._work: asyncio.Queue[Envelope] = asyncio.Queue()
+        self._acting: set[asyncio.Task[None]] = set()
+
+    def receive(self, envelope: Envelope) -> None:
+        """Take a message; `play` deals with it."""
+        self._work.put_nowait(envelope)
+
+    async def play(self) -> None:
+        """Deal with messages, in order, for as long as the worker lives."""
+        while True:
+            await self._handle(await self._work.get())
+            for task in [task for task in self._acting if task.done()]:
+                self._acting.discard(task)
+                task.result()
+
+    async def _handle(self, envelope: Envelope) -> None:
+        match envelope.kind:
+            case Kind.SETUP:
+                self._set_up(decode(envelope.body, WorkerSetup))
+            case Kind.ENROL:
+                self._enrol(decode(envelope.body, Enrol))
+            case Kind.ASK:
+                await self._ask(decode(envelope.body, Ask).observation)
+            case Kind.COMPLETIONS if self._players is not None:
+                await self._players.digest(decode(envelope.body, list[Completion]))
+            case _:
+                raise ValueError(f"a worker has no use for a message of kind {envelope.kind.name}")
+
+    def _set_up(self, setup: WorkerSetup) -> None:
+        spec = GAMES[setup.game_type].model_validate_json(setup.game, strict=True)
+        model = _MODEL.validate_json(setup.model, strict=True)
+        if isinstance(model, LANGUAGE_MODELS):
+            context = MarketContext(
+                spec=spec,
+                prompt=setup.prompt,
+                memory=_MEMORY.validate_json(setup.memory, strict=True),
+                format=setup.format,
+                attempts=setup.attempts,
+                seed=setup.seed,
+                worker=self._worker,
+            )
+            self._players = Players(context, setup.window, self._send)
+        else:
+            self._scripted = scripted.build(model, spec.rule, seed=setup.seed)
+
+    def _enrol(self, enrol: Enrol) -> None:
+        shard = Shard(enrol.first, enrol.count)
+        if self._players is None:
+            self._shards[enrol.session] = shard
+        else:
+            self._players.enrol(enrol)
+
+    async def _ask(self, observation: Observation) -> None:
+        if self._players is not None:
+            await self._players.ask(observation)
+            return
+        # Sessions think side by side.
+        self._acting.add(asyncio.ensure_future(self._act(observation)))
+
+    async def _act(self, observation: Observation) -> None:
+        assert self._scripted is not None
+        shard = self._shards[observation.session]
+        async for answers in act(self._scripted, shard, observation, self._worker):
+            await self._send(Kind.ANSWERS, answers)
+
+    async def _send(self, kind: Kind, message: object) -> None:
+        to = NODE if kind is Kind.REQUESTS else ORCHESTRATOR
+        await self._put(Envelope(kind, to, self._worker, encode(message)))
