@@ -1,0 +1,191 @@
+"""Settled rounds as Parquet: one file for each (session, round) while a run goes on.
+
+Files appear whole (written beside, then renamed). They are not forced to disk one by one: the
+journal is, and `rebuild` makes them again from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from agentsim.results.directory import RunDirectory
+from agentsim.results.rounds import RoundColumns
+from agentsim.results.rows import (
+    ROW_GROUP_ROWS,
+    actions_tables,
+    announcements_table,
+    request_tables,
+)
+from agentsim.results.schema import ACTIONS, ANNOUNCEMENTS, REQUESTS
+from agentsim.results.storage import discard, failure, temporary_path
+
+if TYPE_CHECKING:
+    from agentsim.rpc.messages import Attempt, Settle
+
+_Settled = tuple[RoundColumns, Iterable["Attempt"], "Settle"]
+
+# Dictionaries are worth their time only where few values repeat; other columns do without.
+_REPEATING = (
+    "session",
+    "round",
+    "group",
+    "status",
+    "payoff",
+    "attempts",
+    "model",
+    "messages.list.element.role",
+    "format",
+    "finish_reason",
+    "reason",
+    "endpoint",
+)
+
+
+class TableWriter:
+    """Writes settled rounds; small ones wait for others, and share a file.
+
+    A Parquet file costs a millisecond, whatever is in it: for thousands of small sessions a file
+    for each round would cost more than the rounds.
+    """
+
+    def __init__(self, directory: RunDirectory, *, hold_rows: int = 16 * 1024) -> None:
+        """
+        Args:
+            directory: where.
+            hold_rows: rows (of actions and requests) that may wait in memory; 0: none.
+        """
+        self._directory = directory
+        self._hold_rows = hold_rows
+        self._waiting: list[_Settled] = []
+        self._rows = 0
+
+    def write(self, columns: RoundColumns, attempts: Sequence[Attempt], settle: Settle) -> None:
+        """Take a settled round: see `write_round`.
+
+        Raises:
+            ResultsError: a file could not be written.
+        """
+        self._waiting.append((columns, attempts, settle))
+        self._rows += len(columns) + len(attempts)
+        if self._rows >= self._hold_rows:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits. Call it every few seconds, and at the end.
+
+        Raises:
+            ResultsError: a file could not be written.
+        """
+        if self._waiting:
+            _write(self._directory, self._waiting)
+        self._waiting, self._rows = [], 0
+
+
+def write_round(
+    directory: RunDirectory,
+    columns: RoundColumns,
+    attempts: Iterable[Attempt],
+    settle: Settle,
+) -> None:
+    """Write a settled round's part of each table; what is there from an earlier try is replaced.
+
+    Args:
+        directory: where.
+        columns: the final actions.
+        attempts: all attempts of the round in order of arrival, read once and not kept; none for
+            scripted players. One that comes twice is written once.
+        settle: how the round ended.
+
+    Raises:
+        ResultsError: a file could not be written.
+    """
+    _write(directory, [(columns, attempts, settle)])
+
+
+def _write(directory: RunDirectory, rounds: Sequence[_Settled]) -> None:
+    """Write rounds into one file of each table."""
+    rounds = sorted(rounds, key=lambda settled: (settled[2].session, settled[2].round))
+    name = part_name(rounds[0][2], rounds[-1][2])
+    write_part(
+        directory.actions / name,
+        ACTIONS,
+        (table for columns, _, settle in rounds for table in actions_tables(columns, settle)),
+    )
+    write_part(
+        directory.requests / name,
+        REQUESTS,
+        (table for _, attempts, _ in rounds for table in request_tables(attempts)),
+    )
+    write_part(
+        directory.announcements / name,
+        ANNOUNCEMENTS,
+        [announcements_table([settle for _, _, settle in rounds])],
+    )
+
+
+def part_name(first: Settle, last: Settle) -> str:
+    """File name of the rounds from the first to the last; one alone has a short name."""
+    name = f"s{first.session:04d}-r{first.round:04d}"
+    if first is not last:
+        name += f"_s{last.session:04d}-r{last.round:04d}"
+    return name + ".parquet"
+
+
+def write_part(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
+    """Write one Parquet file from its pieces; it appears whole, and not at all without rows.
+
+    Raises:
+        ResultsError: it could not be written.
+    """
+    temporary = temporary_path(path)
+    writer: pq.ParquetWriter | None = None
+    try:
+        try:
+            for table in _in_row_groups(tables):
+                if writer is None:
+                    writer = _writer(temporary, schema)
+                writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+        finally:
+            if writer is not None:
+                writer.close()
+        if writer is not None:
+            temporary.replace(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        discard(temporary)
+        raise failure(path, "cannot write the table", error) from error
+    except BaseException:
+        discard(temporary)
+        raise
+
+
+def _in_row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of at least a row group, except the last."""
+    waiting: list[pa.Table] = []
+    rows = 0
+    for table in tables:
+        waiting.append(table)
+        rows += len(table)
+        if rows >= ROW_GROUP_ROWS:
+            yield pa.concat_tables(waiting).unify_dictionaries()
+            waiting, rows = [], 0
+    if rows:
+        yield pa.concat_tables(waiting).unify_dictionaries()
+
+
+def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    repeating: Any = [name for name in _REPEATING if name.split(".")[0] in schema.names]
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=repeating,
+        column_encoding={"agent": "DELTA_BINARY_PACKED"} if "agent" in schema.names else None,
+    )
