@@ -82,6 +82,24 @@ class RoundGatherer:
         """How many agents have a final action."""
         return int(np.count_nonzero(self._final))
 
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """`(n,)`, in agent order; nan where there is no valid final action."""
+        return self._values
+
+    @property
+    def ok(self) -> NDArray[np.bool_]:
+        """`(n,)`, who has a valid final action."""
+        return np.asarray(self._final & (self._statuses == _OK))
+
+    @property
+    def statuses(self) -> dict[str, int]:
+        """How many final actions have each status; those with none left out."""
+        counts = np.bincount(self._statuses[self._final], minlength=len(STATUSES))
+        return {
+            str(status): int(count) for status, count in zip(STATUSES, counts, strict=True) if count
+        }
+
     def add_answers(self, answers: Answers) -> None:
         """Take final actions of scripted players."""
         agents = codec.agents_of(answers.agents)

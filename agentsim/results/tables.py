@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,6 +26,15 @@ from agentsim.results.storage import discard, failure, temporary_path
 
 if TYPE_CHECKING:
     from agentsim.rpc.messages import Attempt, Settle
+
+
+class Attempts(Protocol):
+    """Attempts of one round in order of arrival, as many as their length says."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Attempt]: ...
+
 
 _Settled = tuple[RoundColumns, Iterable["Attempt"], "Settle"]
 
@@ -64,7 +73,7 @@ class TableWriter:
         self._waiting: list[_Settled] = []
         self._rows = 0
 
-    def write(self, columns: RoundColumns, attempts: Sequence[Attempt], settle: Settle) -> None:
+    def write(self, columns: RoundColumns, attempts: Attempts, settle: Settle) -> None:
         """Take a settled round: see `write_round`.
 
         Raises:

@@ -1,0 +1,37 @@
+"""Attempts that lie in a journal, read again when they are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from agentsim.results.framing import frames
+from agentsim.rpc.codec import decode
+from agentsim.rpc.messages import Attempt
+
+
+class RecordedAttempts:
+    """The attempts of one round. Only their places are kept in memory: prompts are large.
+
+    Args:
+        path: the journal.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offsets: list[int] = []
+        self._count = 0
+
+    def add(self, offset: int, count: int) -> None:
+        """Note that the frame at `offset` holds `count` attempts of the round."""
+        self._offsets.append(offset)
+        self._count += count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Attempt]:
+        for offset in self._offsets:
+            for frame in islice(frames(self._path, start=offset), 1):
+                yield from decode(frame.body, list[Attempt])
