@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import msgspec
+from pydantic import BaseModel
 
 from agentsim import errors
 from agentsim.errors import AgentsimError, PeerLost
@@ -48,6 +50,34 @@ class _Node:
     last_pulse_s: float
     pulse: Pulse = field(default_factory=Pulse)
     noticed: bool = False
+
+
+@asynccontextmanager
+async def open_cluster(
+    plan: RunPlan,
+    launcher: Launcher,
+    model: BaseModel | None,
+    notice: Callable[[str], None],
+    silence: Silence | None = None,
+) -> AsyncIterator[Cluster]:
+    """Start a cluster; nothing of it is left running afterwards.
+
+    Args:
+        plan: which hosts and workers.
+        launcher: starts the nodes.
+        model: the language model that nodes serve or call; None when workers play scripted ones.
+        notice: is told of peers that are silent.
+        silence: how long a peer may be silent.
+
+    Raises:
+        AgentsimError: a node did not come up.
+    """
+    cluster = Cluster(plan, notice, silence or Silence())
+    try:
+        await cluster.start(launcher, model and model.model_dump_json())
+        yield cluster
+    finally:
+        await cluster.close()
 
 
 class Cluster:

@@ -4,38 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-import msgspec
 import numpy as np
 
 from agentsim.config.scenario import Scenario
 from agentsim.errors import LimitReached
-from agentsim.games.guess_average import GuessAverageSpec, settle
+from agentsim.games.guess_average import GuessAverageSpec, settle, to_settle
+from agentsim.orchestrator.enrolment import Workers, enrol
+from agentsim.orchestrator.limits import check_missing, check_tokens
 from agentsim.orchestrator.observer import Observer
-from agentsim.orchestrator.rounds import Ask, Board, Command, Finish, Rounds, Settle
+from agentsim.orchestrator.rounds import (
+    Ask,
+    Board,
+    Command,
+    Enrol,
+    Finish,
+    Retire,
+    Rounds,
+    Settle,
+)
+from agentsim.orchestrator.tables import Tables
 from agentsim.plan import RunPlan
-from agentsim.replies import STATUSES, Status
-from agentsim.results import Journal, RoundColumns, RunDirectory, read_attempts, write_round
-from agentsim.results.framing import Kind as Record
+from agentsim.replies import Status
+from agentsim.results import Journal, RecordedAttempts, RunDirectory
+from agentsim.results import Kind as Record
 from agentsim.rpc import control
 from agentsim.rpc.codec import decode, encode
-from agentsim.rpc.envelope import Envelope, Kind
-from agentsim.rpc.messages import Answers, Attempt
-from agentsim.rpc.messages import Settle as SettleRecord
+from agentsim.rpc.envelope import Kind
+from agentsim.rpc.messages import Answers, Attempt, Observation
 
 _SYNC_S = 1.0
-
-
-class Workers(Protocol):
-    """The way to the workers, and from them."""
-
-    async def send(self, worker: int, kind: Kind, message: object) -> None: ...
-
-    async def receive(self) -> Envelope: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Play:
 
     Args:
         spec: what is played.
-        workers: the way to them; agents are enrolled already.
+        workers: the way to them; they are set up already.
         journal: takes everything that comes in, before it counts.
         directory: takes the settled rounds.
         observer: is told how it goes.
@@ -76,7 +77,8 @@ class Play:
         self._spec = spec
         self._workers = workers
         self._journal = journal
-        self._directory = directory
+        self._tables = Tables(directory)
+        self._personas = directory.personas if scenario.prompt == "character" else None
         self._observer = observer
         self._rounds = Rounds(
             agents=scenario.agents,
@@ -86,26 +88,27 @@ class Play:
         )
         self._tokens = 0
         self._asked_s: dict[tuple[int, int], float] = {}
-        self._offsets: dict[tuple[int, int], list[int]] = defaultdict(list)
-        self._writes: list[asyncio.Task[None]] = []
+        self._recorded: dict[tuple[int, int], RecordedAttempts] = {}
 
     async def run(self) -> None:
         """Play to the end.
 
         Raises:
-            AgentsimError: a limit was reached, a peer was lost, or the disk did not take it.
+            AgentsimError: a limit was reached, a peer was lost, or the disk is full.
         """
+        limit_s = self._spec.scenario.limits.wall_s
         syncing = asyncio.ensure_future(self._sync())
         try:
-            async with asyncio.timeout(self._spec.scenario.limits.wall_s):
+            async with asyncio.timeout(limit_s) as limit:
                 await self._loop(syncing)
-            await asyncio.gather(*self._writes)
         except TimeoutError:
-            limit_s = self._spec.scenario.limits.wall_s
+            if not limit.expired():
+                raise
             raise LimitReached(f"limits.wall_s: the run took longer than {limit_s:g} s") from None
         finally:
             syncing.cancel()
-            await asyncio.gather(syncing, *self._writes, return_exceptions=True)
+            await asyncio.gather(syncing, return_exceptions=True)
+            await self._tables.close()
 
     async def _loop(self, syncing: asyncio.Task[None]) -> None:
         finished = await self._carry_out(self._rounds.start())
@@ -129,16 +132,15 @@ class Play:
         attempts = decode(body, list[Attempt])
         first = attempts[0]
         offset = self._journal.append(Record.ATTEMPTS, body)
-        self._offsets[first.session, first.round].append(offset)
+        recorded = self._recorded.get((first.session, first.round))
+        if recorded is not None:
+            recorded.add(offset, len(attempts))
         _, commands = self._rounds.attempted(attempts)
-        statuses: dict[str, int] = defaultdict(int)
-        for attempt in attempts:
-            if attempt.final:
-                statuses[attempt.status] += 1
         tokens = sum(a.prompt_tokens + a.completion_tokens for a in attempts)
         self._tokens += tokens
-        self._observer.acted(first.round, dict(statuses), tokens)
-        self._check_tokens()
+        statuses = Counter(attempt.status for attempt in attempts if attempt.final)
+        self._observer.acted(first.round, statuses, tokens)
+        check_tokens(self._tokens, self._spec.scenario.limits)
         return commands
 
     async def _carry_out(self, commands: Sequence[Command]) -> bool:
@@ -146,84 +148,53 @@ class Play:
         todo = list(commands)
         while todo:
             match todo.pop(0):
+                case Enrol(session):
+                    await enrol(self._workers, self._spec.plan, session, self._personas)
                 case Ask(observation):
-                    await self._ask(Ask(observation))
+                    await self._ask(observation)
                 case Settle(board):
-                    todo += self._settle(board)
+                    todo += await self._settle(board)
+                case Retire(session):
+                    await self._to_all(Kind.RETIRE, control.Retire(session))
                 case Finish():
                     return True
         return False
 
-    async def _ask(self, ask: Ask) -> None:
-        observation = ask.observation
-        self._asked_s[observation.session, observation.round] = time.monotonic()
+    async def _ask(self, observation: Observation) -> None:
+        key = (observation.session, observation.round)
+        self._asked_s[key] = time.monotonic()
+        self._recorded[key] = RecordedAttempts(self._journal.path)
         self._observer.asked(observation.session, observation.round, observation.n)
-        for shard in self._spec.plan.shards:
-            await self._workers.send(shard.worker, Kind.ASK, control.Ask(observation))
+        await self._to_all(Kind.ASK, control.Ask(observation))
 
-    def _settle(self, board: Board) -> list[Command]:
-        scenario, key = self._spec.scenario, (board.session, board.round)
-        actions = board.gatherer.actions()
+    async def _to_all(self, kind: Kind, message: object) -> None:
+        for shard in self._spec.plan.shards:
+            await self._workers.send(shard.worker, kind, message)
+
+    async def _settle(self, board: Board) -> list[Command]:
+        scenario, gatherer = self._spec.scenario, board.gatherer
+        key = (board.session, board.round)
         settlement = settle(
             self._spec.game,
-            agents=actions.agents,
-            values=actions.values,
-            ok=actions.ok,
+            agents=np.arange(scenario.agents, dtype=np.uint32),
+            values=gatherer.values,
+            ok=gatherer.ok,
             n=scenario.agents,
             seed=scenario.seed,
             session=board.session,
             round=board.round,
         )
-        record = SettleRecord(
-            session=board.session,
-            round=board.round,
-            n=scenario.agents,
-            statuses=actions.counts,
-            target=settlement.target,
-            mean=settlement.mean,
-            median=settlement.median,
-            winning_guess=settlement.winning_guess,
-            winners=settlement.winners.tolist(),
-            payoffs=settlement.payoffs.tolist(),
-            announced=settlement.announced,
-            wall_s=time.monotonic() - self._asked_s.pop(key),
-        )
+        wall_s = time.monotonic() - self._asked_s.pop(key)
+        record = to_settle(settlement, statuses=gatherer.statuses, wall_s=wall_s)
         self._journal.append(Record.SETTLE, encode(record))
         self._observer.settled(record)
-        self._write(board.gatherer.columns(record, model=self._spec.model), record)
-        self._check_missing(record)
+        columns = gatherer.columns(record, model=self._spec.model)
+        await self._tables.put(columns, self._recorded.pop(key), record)
+        check_missing(record, scenario.limits)
         return self._rounds.settled(board.session, settlement.announced)
-
-    def _write(self, columns: RoundColumns, record: SettleRecord) -> None:
-        """Write the round's tables beside the next round."""
-        offsets = self._offsets.pop((record.session, record.round), [])
-        attempts = read_attempts(self._journal.path, offsets)
-        self._writes = [task for task in self._writes if not task.done() or task.exception()]
-        self._writes.append(
-            asyncio.ensure_future(
-                asyncio.to_thread(write_round, self._directory, columns, attempts, record)
-            )
-        )
-
-    def _check_tokens(self) -> None:
-        limit = self._spec.scenario.limits.tokens
-        if limit is not None and self._tokens > limit:
-            raise LimitReached(f"limits.tokens: {self._tokens} tokens were used, {limit} allowed")
-
-    def _check_missing(self, record: SettleRecord) -> None:
-        missing = record.n - record.statuses.get(str(Status.OK), 0)
-        limit = self._spec.scenario.limits.missing_share
-        if missing > limit * record.n:
-            why = ", ".join(
-                f"{count} {status}" for status, count in record.statuses.items() if status != "ok"
-            )
-            raise LimitReached(
-                f"limits.missing_share: in round {record.round} of session {record.session}, "
-                f"{missing} of {record.n} agents have no valid action ({why}), more than the share "
-                f"of {limit:g} that the scenario allows"
-            )
 
     async def _sync(self) -> None:
         while True:
             await asyncio.sleep(_SYNC_S)
             await asyncio.to_thread(self._journal.sync)
+            await self._tables.flush()

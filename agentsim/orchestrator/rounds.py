@@ -30,11 +30,25 @@ class Settle:
 
 
 @dataclass(frozen=True, slots=True)
+class Enrol:
+    """Command: the agents of a session are to be made."""
+
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retire:
+    """Command: a session has ended."""
+
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """Command: all sessions have ended."""
 
 
-Command = Ask | Settle | Finish
+Command = Enrol | Ask | Settle | Retire | Finish
 
 
 @dataclass(slots=True)
@@ -109,14 +123,14 @@ class Rounds:
             return [self._ask(session, board.round + 1, announced)]
         self._ended += 1
         if self._ended == self._sessions:
-            return [Finish()]
-        return self._begin_sessions()
+            return [Retire(session), Finish()]
+        return [Retire(session), *self._begin_sessions()]
 
     def _begin_sessions(self) -> list[Command]:
         commands: list[Command] = []
         while self._begun < self._sessions and self._begun - self._ended < self._at_once:
             self._begun += 1
-            commands.append(self._ask(self._begun, 1, {}))
+            commands += [Enrol(self._begun), self._ask(self._begun, 1, {})]
         return commands
 
     def _ask(self, session: int, round: int, announced: dict[str, float]) -> Ask:

@@ -13,7 +13,7 @@ from agentsim.games import GAMES
 from agentsim.games.guess_average import MarketContext
 from agentsim.models import scripted
 from agentsim.rpc.codec import decode, encode
-from agentsim.rpc.control import Ask, Enrol, WorkerSetup
+from agentsim.rpc.control import Ask, Enrol, Retire, WorkerSetup
 from agentsim.rpc.envelope import NODE, ORCHESTRATOR, Envelope, Kind
 from agentsim.rpc.messages import Completion, Observation
 from agentsim.worker.players import Players
@@ -58,6 +58,8 @@ class Host:
                 self._set_up(decode(envelope.body, WorkerSetup))
             case Kind.ENROL:
                 self._enrol(decode(envelope.body, Enrol))
+            case Kind.RETIRE:
+                self._retire(decode(envelope.body, Retire).session)
             case Kind.ASK:
                 await self._ask(decode(envelope.body, Ask).observation)
             case Kind.COMPLETIONS if self._players is not None:
@@ -83,11 +85,21 @@ class Host:
             self._scripted = scripted.build(model, spec.rule, seed=setup.seed)
 
     def _enrol(self, enrol: Enrol) -> None:
-        shard = Shard(enrol.first, enrol.count)
-        if self._players is None:
-            self._shards[enrol.session] = shard
-        else:
+        if self._players is not None:
             self._players.enrol(enrol)
+            return
+        known = self._shards.get(enrol.session)
+        self._shards[enrol.session] = (
+            Shard(enrol.first, enrol.count)
+            if known is None
+            else Shard(known.first, known.count + enrol.count)
+        )
+
+    def _retire(self, session: int) -> None:
+        if self._players is not None:
+            self._players.retire(session)
+        else:
+            del self._shards[session]
 
     async def _ask(self, observation: Observation) -> None:
         if self._players is not None:

@@ -42,6 +42,10 @@ class Players:
         for agent, background in enumerate(backgrounds, enrol.first):
             players.append(Player(self._context, enrol.session, agent, background))
 
+    def retire(self, session: int) -> None:
+        """Forget the players of a session that has ended."""
+        del self._players[session], self._first[session]
+
     async def ask(self, observation: Observation) -> None:
         """All players of the observation's session are to act."""
         players = self._players[observation.session]

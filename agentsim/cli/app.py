@@ -1,0 +1,20 @@
+"""All commands. A command's own module imports what is heavy when it runs, not before."""
+
+from __future__ import annotations
+
+import typer
+
+from agentsim.cli.replies import replies
+from agentsim.cli.run import run
+from agentsim.cli.schema import schema
+from agentsim.cli.validate import validate
+from agentsim.cli.version import version
+
+app = typer.Typer(
+    help="Run very large simulations in which LLM agents play games, from one file.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for command in (run, validate, replies, schema, version):
+    app.command()(command)

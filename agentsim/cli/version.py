@@ -1,0 +1,10 @@
+"""`agentsim version`."""
+
+from __future__ import annotations
+
+
+def version() -> None:
+    """Print the version."""
+    from agentsim.version import __version__
+
+    print(__version__)

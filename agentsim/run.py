@@ -1,0 +1,87 @@
+"""The pipeline: load → sample → plan → launch → personas → rounds → results."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from agentsim import plan, serving
+from agentsim.cluster import open_cluster
+from agentsim.config import Loaded
+from agentsim.config.models import LANGUAGE_MODELS, LlamaCpp, OpenAI
+from agentsim.errors import UserError
+from agentsim.launch import LocalLauncher
+from agentsim.orchestrator.observer import Observer
+from agentsim.orchestrator.play import Play, RunSpec
+from agentsim.orchestrator.setup import reply_format, set_up
+from agentsim.population import write_personas
+from agentsim.record import Record
+
+
+async def run(loaded: Loaded, path: Path, observer: Observer) -> None:
+    """Play a scenario; everything about it ends up in the directory `path`.
+
+    Args:
+        loaded: the scenario with its population and hostfile.
+        path: the run's directory; must not exist.
+        observer: is told how it goes.
+
+    Raises:
+        UserError: something is missing; nothing was started.
+        RunError: the run failed; what was completed is in its directory.
+        asyncio.CancelledError: the run was interrupted; likewise.
+    """
+    scenario = loaded.scenario
+    api_key = _ready(loaded)
+    run_plan = plan.make(scenario, loaded.hostfile)
+    async with Record(loaded, run_plan, path) as record:
+        if loaded.population is not None:
+            observer.stage(f"drawing {scenario.agents * scenario.sessions:,} people")
+            await asyncio.to_thread(
+                write_personas,
+                record.directory.personas,
+                loaded.population,
+                agents=scenario.agents,
+                sessions=scenario.sessions,
+                seed=scenario.seed,
+            )
+        observer.stage(_starting(run_plan, loaded))
+        launcher = LocalLauncher(record.directory.logs, api_key)
+        model = scenario.model if isinstance(scenario.model, LANGUAGE_MODELS) else None
+        async with open_cluster(run_plan, launcher, model, observer.notice) as cluster:
+            format = reply_format(scenario, structured=cluster.structured)
+            record.note(endpoints=cluster.endpoints, reply_format=format if model else None)
+            await set_up(
+                cluster, scenario, loaded.game, run_plan, format=format, window=cluster.window
+            )
+            await Play(
+                RunSpec(scenario, loaded.game, run_plan, record.model),
+                cluster,
+                journal=record.journal,
+                directory=record.directory,
+                observer=observer,
+            ).run()
+
+
+def _ready(loaded: Loaded) -> str | None:
+    """Find out early what is missing; the key of the model's endpoint."""
+    model = loaded.scenario.model
+    if isinstance(model, LlamaCpp):
+        serving.check(model)
+    if not isinstance(model, OpenAI) or model.api_key_env is None:
+        return None
+    key = os.environ.get(model.api_key_env)
+    if not key:
+        raise UserError(
+            f"model.api_key_env names {model.api_key_env}, and this environment variable is not set"
+        )
+    return key
+
+
+def _starting(run_plan: plan.RunPlan, loaded: Loaded) -> str:
+    hosts = ", ".join(host.address for host in run_plan.hosts)
+    what = f"starting {run_plan.workers} workers on {hosts}"
+    if isinstance(loaded.scenario.model, LlamaCpp):
+        what += f", with {loaded.scenario.model.name} on llama.cpp"
+    return what
