@@ -1,0 +1,286 @@
+"""The player that a language model speaks for: a pure state machine between two model calls.
+
+`prepare(observation)` gives the first request of a round. `digest(completion)` reads the reply and
+gives the record of the attempt, and another request while the reply cannot be used and attempts
+are left. There is no coroutine, clock or random source in it, so a worker drives a million in
+batches, and it is tested without a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from agentsim import draws
+from agentsim.config.scenario import Last, Memory, Prompt
+from agentsim.draws import Stream
+from agentsim.games.guess_average import prompts
+from agentsim.games.guess_average.spec import GuessAverageSpec
+from agentsim.replies import Reading, Status, read
+from agentsim.rpc.messages import Attempt, Completion, Message, Observation, Request
+
+_SEED_BLOCK = 1024
+_NOTHING = "(no valid number in this round)"
+
+
+@dataclass(frozen=True, slots=True)
+class MarketContext:
+    """What all players of a worker share.
+
+    Attributes:
+        spec: the game.
+        prompt: the treatment.
+        memory: what a player knows of earlier rounds beyond the last announcement.
+        format: `json` where the server enforces a schema, else `text`.
+        attempts: how often a player is asked in a round, the first time included.
+        seed: the scenario's seed.
+        worker: index of the worker over all hosts.
+    """
+
+    spec: GuessAverageSpec
+    prompt: Prompt
+    memory: Memory
+    format: prompts.Format
+    attempts: int
+    seed: int
+    worker: int
+    _markets: WeakValueDictionary[int, _Market] = field(
+        default_factory=WeakValueDictionary, init=False, repr=False, compare=False
+    )
+
+    def _market(self, session: int) -> _Market:
+        """The market of a session; it lives as long as its players."""
+        market = self._markets.get(session)
+        if market is None:
+            market = self._markets[session] = _Market(self)
+        return market
+
+
+class _Market:
+    """What all players of one session have been told, kept once for all of them."""
+
+    __slots__ = ("__weakref__", "_format", "_spec", "announced", "questions", "schema", "system")
+
+    def __init__(self, context: MarketContext) -> None:
+        self._spec = context.spec
+        self._format = prompts.reply_format(context.prompt, context.format)
+        self.schema = prompts.schema(context.prompt) if context.format == "json" else None
+        self.system: Message | None = None
+        self.announced: list[Mapping[str, float]] = []
+        self.questions: list[Message] = []
+
+    def observe(self, observation: Observation) -> None:
+        """Take in what a round tells; every player brings the same."""
+        known = len(self.announced)
+        if observation.round <= known:
+            return
+        if observation.round > known + 1:
+            raise ValueError(f"round {observation.round} comes before round {known + 1}")
+        self.announced.append(observation.announced)
+        text = prompts.question(self._spec, observation.round, observation.announced)
+        self.questions.append(self.ask(text))
+
+    def ask(self, *paragraphs: str) -> Message:
+        """A question with the reply format as its last paragraph."""
+        return Message("user", "\n\n".join([*paragraphs, self._format]))
+
+
+class Player:
+    """One agent of one session.
+
+    Args:
+        context: what all players of the worker share.
+        session: from 1.
+        agent: from 0.
+        persona: who the agent is; only the prompt `character` shows it.
+    """
+
+    __slots__ = ("_agent", "_context", "_market", "_own", "_pending", "_persona", "_refused")
+
+    def __init__(
+        self, context: MarketContext, session: int, agent: int, persona: str | None = None
+    ) -> None:
+        self._context = context
+        self._market = context._market(session)
+        self._agent = agent
+        self._persona = persona if context.prompt == "character" else None
+        # What memory needs of the agent's own rounds, the latest last: numbers or replies.
+        self._own: list[float | str | None] = []
+        self._pending: Request | None = None
+        self._refused: Status | None = None
+
+    def prepare(self, observation: Observation) -> Request:
+        """The first request of a round.
+
+        Raises:
+            ValueError: an earlier round is missing; see `recall`.
+        """
+        self._market.observe(observation)
+        self._refused = None
+        user = self._question(observation.round)
+        messages = [self._system(observation.n), *self._turns(observation.round), user]
+        return self._request(observation.session, observation.round, 0, messages)
+
+    def digest(self, completion: Completion) -> tuple[Attempt, Request | None]:
+        """Read the reply to the request that is open.
+
+        Returns:
+            The record of the attempt, and the next request; None when the attempt is final.
+
+        Raises:
+            ValueError: the completion answers another request.
+        """
+        request = self._pending
+        if request is None or _identity(completion) != _identity(request):
+            raise ValueError(f"no open request for {_identity(completion)}")
+        reading = self._read(completion)
+        final = reading.status is Status.OK or request.attempt + 1 >= self._context.attempts
+        attempt = self._record(request, completion, reading, final)
+        if final:
+            self._pending = None
+            self._remember(reading.value, completion.text)
+            return attempt, None
+        if reading.status is not Status.FAILED:
+            self._refused = reading.status
+        return attempt, self._again(request)
+
+    def recall(self, observation: Observation, value: float | None, text: str) -> None:
+        """Take in a round that was played before, in order, to rebuild a player.
+
+        Args:
+            observation: what the round told.
+            value: the agent's number, None when its final action was not valid.
+            text: the reply that it was read from.
+
+        Raises:
+            ValueError: an earlier round is missing.
+        """
+        self._market.observe(observation)
+        self._remember(value, text)
+
+    def _remember(self, value: float | None, text: str) -> None:
+        match self._context.memory:
+            case "none":
+                return
+            case "numbers":
+                self._own.append(value)
+            case "transcript":
+                self._own.append(None if value is None else text)
+            case Last(last=rounds):
+                self._own.append(None if value is None else text)
+                del self._own[:-rounds]
+
+    def _system(self, n: int) -> Message:
+        context, market = self._context, self._market
+        if context.prompt == "character":
+            text = prompts.system(context.spec, n, context.prompt, self._persona)
+            return Message("system", text)
+        if market.system is None:
+            market.system = Message("system", prompts.system(context.spec, n, context.prompt, None))
+        return market.system
+
+    def _turns(self, round: int) -> list[Message]:
+        """Earlier rounds as chat turns."""
+        if self._context.memory in ("none", "numbers"):
+            return []
+        first = round - len(self._own)
+        turns = []
+        for earlier, text in enumerate(self._own, first):
+            reply = text if isinstance(text, str) else _NOTHING
+            turns += [self._market.questions[earlier - 1], Message("assistant", reply)]
+        return turns
+
+    def _question(self, round: int) -> Message:
+        if self._context.memory != "numbers" or not self._own:
+            return self._market.questions[round - 1]
+        own = [value if isinstance(value, float) else None for value in self._own]
+        spec = self._context.spec
+        before = prompts.table(spec, self._market.announced[1:round], own)
+        return self._market.ask(prompts.question(spec, round, {}, before))
+
+    def _again(self, request: Request) -> Request:
+        """The same prompt, with a reminder of what was wrong; the old reply is not shown."""
+        *earlier, user = request.messages
+        if self._refused is not None:
+            first = self._question(request.round)
+            reminder = prompts.reminder(self._context.spec, self._refused)
+            user = self._market.ask(first.content, reminder)
+        messages = [*earlier, user]
+        return self._request(request.session, request.round, request.attempt + 1, messages)
+
+    def _request(self, session: int, round: int, attempt: int, messages: list[Message]) -> Request:
+        block, place = divmod(self._agent, _SEED_BLOCK)
+        seeds = _seeds(self._context.seed, session, round, attempt, block)
+        request = Request(
+            session=session,
+            round=round,
+            agent=self._agent,
+            step=0,
+            attempt=attempt,
+            messages=messages,
+            schema=self._market.schema,
+            seed=seeds[place],
+        )
+        self._pending = request
+        return request
+
+    def _read(self, completion: Completion) -> Reading:
+        if completion.error:
+            return Reading(Status.FAILED, None, completion.error)
+        low, high = self._context.spec.range
+        return read(
+            completion.text,
+            finish_reason=completion.finish_reason,
+            low=low,
+            high=high,
+            target=self._context.spec.target,
+            format=self._context.format,
+        )
+
+    def _record(
+        self, request: Request, completion: Completion, reading: Reading, final: bool
+    ) -> Attempt:
+        return Attempt(
+            session=request.session,
+            round=request.round,
+            agent=request.agent,
+            step=request.step,
+            attempt=request.attempt,
+            messages=request.messages,
+            format=self._context.format,
+            seed=request.seed,
+            text=completion.text,
+            finish_reason=completion.finish_reason,
+            status=str(reading.status),
+            value=reading.value,
+            reason=reading.reason,
+            final=final,
+            error=completion.error,
+            prompt_tokens=completion.prompt_tokens,
+            completion_tokens=completion.completion_tokens,
+            latency_s=completion.latency_s,
+            tries=completion.tries,
+            endpoint=completion.endpoint,
+            request_id=completion.request_id,
+            choice=completion.choice,
+            worker=self._context.worker,
+        )
+
+
+def _identity(message: Request | Completion) -> tuple[int, int, int, int, int]:
+    return (message.session, message.round, message.agent, message.step, message.attempt)
+
+
+@lru_cache(maxsize=256)
+def _seeds(seed: int, session: int, round: int, attempt: int, block: int) -> list[int]:
+    """Sampling seeds of a block of agents, 31 bits each: a column costs little more than one."""
+    agents = np.arange(block * _SEED_BLOCK, (block + 1) * _SEED_BLOCK, dtype=np.uint32)
+    words = draws.integers(
+        Stream.MODEL_SEED, agents, seed=seed, session=session, round=round, attempt=attempt
+    )
+    seeds: list[int] = (words >> np.uint64(33)).tolist()
+    return seeds
