@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from agentsim.ids import Round
 from agentsim.results.framing import frames
 from agentsim.rpc.codec import decode
 from agentsim.rpc.messages import Attempt
@@ -16,10 +17,12 @@ class RecordedAttempts:
 
     Args:
         path: the journal.
+        round: whose attempts; None: all that lie in the frames that are added.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, round: Round | None = None) -> None:
         self._path = path
+        self._round = round
         self._offsets: list[int] = []
         self._count = 0
 
@@ -34,4 +37,6 @@ class RecordedAttempts:
     def __iter__(self) -> Iterator[Attempt]:
         for offset in self._offsets:
             for frame in islice(frames(self._path, start=offset), 1):
-                yield from decode(frame.body, list[Attempt])
+                for attempt in decode(frame.body, list[Attempt]):
+                    if self._round in (None, (attempt.session, attempt.round)):
+                        yield attempt

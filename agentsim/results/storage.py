@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import errno
+import json
+import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from agentsim.errors import ResultsError
 
@@ -64,3 +70,42 @@ def sync_directory(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write a JSON file, indented. Numbers that JSON does not know (nan, infinity) become null.
+
+    Raises:
+        ResultsError: it could not be written.
+    """
+    text = json.dumps(_plain(data), indent=2, ensure_ascii=False, allow_nan=False)
+    write_atomic(path, text.encode() + b"\n")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file.
+
+    Raises:
+        ResultsError: it is not there, or not a JSON object.
+    """
+    try:
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise failure(path, "cannot read the file", error) from error
+    except ValueError as error:
+        raise ResultsError(f"{path}: not a JSON file: {error}") from error
+    if not isinstance(data, dict):
+        raise ResultsError(f"{path}: not a JSON object")
+    return data
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {str(key): _plain(value) for key, value in data.items()}
+    if isinstance(data, list | tuple | np.ndarray):
+        return [_plain(value) for value in data]
+    if isinstance(data, np.generic):
+        return _plain(data.item())
+    if isinstance(data, float) and not math.isfinite(data):
+        return None
+    return data

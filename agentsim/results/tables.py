@@ -1,4 +1,5 @@
-"""Settled rounds as Parquet: one file for each (session, round) while a run goes on.
+"""Settled rounds as Parquet: one file for each (session, round) while a run goes on,
+or one for several small ones.
 
 Files appear whole (written beside, then renamed). They are not forced to disk one by one: the
 journal is, and `rebuild` makes them again from it.
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from agentsim.ids import Round
 from agentsim.results.directory import RunDirectory
 from agentsim.results.rounds import RoundColumns
 from agentsim.results.rows import (
@@ -119,7 +121,8 @@ def write_round(
 def _write(directory: RunDirectory, rounds: Sequence[_Settled]) -> None:
     """Write rounds into one file of each table."""
     rounds = sorted(rounds, key=lambda settled: (settled[2].session, settled[2].round))
-    name = part_name(rounds[0][2], rounds[-1][2])
+    keys = [Round(settle.session, settle.round) for _, _, settle in rounds]
+    name = part_name(keys[0], keys[-1])
     write_part(
         directory.actions / name,
         ACTIONS,
@@ -137,10 +140,10 @@ def _write(directory: RunDirectory, rounds: Sequence[_Settled]) -> None:
     )
 
 
-def part_name(first: Settle, last: Settle) -> str:
+def part_name(first: Round, last: Round) -> str:
     """File name of the rounds from the first to the last; one alone has a short name."""
     name = f"s{first.session:04d}-r{first.round:04d}"
-    if first is not last:
+    if first != last:
         name += f"_s{last.session:04d}-r{last.round:04d}"
     return name + ".parquet"
 
