@@ -10,7 +10,6 @@ from agentsim import plan, serving
 from agentsim.cluster import open_cluster
 from agentsim.config import Loaded
 from agentsim.config.models import LANGUAGE_MODELS, LlamaCpp, OpenAI
-from agentsim.errors import UserError
 from agentsim.launch import LocalLauncher
 from agentsim.orchestrator.observer import Observer
 from agentsim.orchestrator.play import Play, RunSpec
@@ -67,16 +66,11 @@ async def run(loaded: Loaded, path: Path, observer: Observer) -> None:
 def _ready(loaded: Loaded) -> str | None:
     """Find out early what is missing; the key of the model's endpoint."""
     model = loaded.scenario.model
-    if isinstance(model, LlamaCpp):
+    if isinstance(model, LANGUAGE_MODELS):
         serving.check(model)
-    if not isinstance(model, OpenAI) or model.api_key_env is None:
-        return None
-    key = os.environ.get(model.api_key_env)
-    if not key:
-        raise UserError(
-            f"model.api_key_env names {model.api_key_env}, and this environment variable is not set"
-        )
-    return key
+    if isinstance(model, OpenAI) and model.api_key_env is not None:
+        return os.environ[model.api_key_env]
+    return None
 
 
 def _starting(run_plan: plan.RunPlan, loaded: Loaded) -> str:

@@ -19,11 +19,11 @@ from agentsim.rpc.envelope import DATA, PULSE
 async def _main(config: NodeConfig) -> None:
     node = Node(config)
     loop = asyncio.get_running_loop()
-    lifeline.hold(
-        lambda: loop.call_soon_threadsafe(node.ended.set) and None,
-        grace_s=10.0,
-        die_with_parent=False,
-    )
+
+    def end() -> None:
+        loop.call_soon_threadsafe(node.ended.set)
+
+    lifeline.hold(end, grace_s=10.0, die_with_parent=False)
     server = await serve(config.address, {DATA: node.data, PULSE: node.pulse})
     print("READY", flush=True)
     try:

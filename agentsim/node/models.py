@@ -6,12 +6,13 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from agentsim.config.models import LanguageModel, LlamaCpp
-from agentsim.models.endpoints import EndpointPool
+from agentsim.models.endpoint_pool import EndpointEvent, EndpointPool
 from agentsim.rpc.codec import decode, encode
 from agentsim.rpc.envelope import NODE, Envelope, Kind
 from agentsim.rpc.messages import Completion, Request
@@ -20,6 +21,19 @@ from agentsim.serving import ModelServer, start
 _log = logging.getLogger(__name__)
 # Completions that arrive within this time travel to their worker in one message.
 _FLUSH_S = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """What a node's model servers can do. See `control.NodeReady`."""
+
+    urls: list[str]
+    structured: bool
+    in_flight: int
+
+
+def _note(event: EndpointEvent) -> None:
+    _log.warning("%s %s: %s", event.endpoint, event.kind, event.message)
 
 
 class Models:
@@ -36,17 +50,15 @@ class Models:
         self._done: dict[int, list[Completion]] = defaultdict(list)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    @property
-    def pool(self) -> EndpointPool:
-        """The endpoints; only after `start`."""
-        assert self._pool is not None
-        return self._pool
+    def load(self) -> tuple[int, int]:
+        """Requests under way, and tokens so far."""
+        if self._pool is None:
+            return 0, 0
+        stats = self._pool.stats()
+        return stats.in_flight, stats.prompt_tokens + stats.completion_tokens
 
-    async def start(self, spec_json: str, *, log_dir: Path, api_key: str | None) -> list[str]:
+    async def start(self, spec_json: str, *, log_dir: Path, api_key: str | None) -> Endpoints:
         """Start the model's server where it is ours, and try the endpoints.
-
-        Returns:
-            Base URLs.
 
         Raises:
             RunError: the server did not start, or an endpoint cannot be used.
@@ -59,9 +71,11 @@ class Models:
             urls, api_key, concurrency = [self._server.base_url], self._server.api_key, spec.slots
         else:
             urls, concurrency = [spec.base_url], spec.concurrency
-        self._pool = EndpointPool(spec, urls, api_key=api_key, concurrency=concurrency)
+        self._pool = EndpointPool(
+            spec, urls, api_key=api_key, concurrency=concurrency, on_event=_note
+        )
         await self._pool.start()
-        return urls
+        return Endpoints(urls, self._pool.structured, concurrency * len(urls))
 
     def submit(self, envelope: Envelope) -> None:
         """Begin the calls of a worker's REQUESTS message."""
@@ -81,7 +95,8 @@ class Models:
             await self._server.stop()
 
     async def _call(self, worker: int, request: Request) -> None:
-        completion = await self.pool.complete(request)
+        assert self._pool is not None
+        completion = await self._pool.complete(request)
         first = not self._done[worker]
         self._done[worker].append(completion)
         if first:

@@ -8,7 +8,7 @@ import traceback
 from pathlib import Path
 
 from agentsim.errors import AgentsimError
-from agentsim.node.models import Models
+from agentsim.node.models import Endpoints, Models
 from agentsim.node.workers import Workers
 from agentsim.rpc.codec import decode, encode
 from agentsim.rpc.control import Failure, NodeConfig, NodeReady, NodeStart, Pulse
@@ -37,7 +37,6 @@ class Node:
             Path(config.folder), Path(config.log_dir), self._from_worker, self._worker_exited
         )
         self._models = Models(self._workers.send)
-        self._has_models = False
         self._work: set[asyncio.Task[None]] = set()
 
     async def data(self, link: Link) -> None:
@@ -59,12 +58,8 @@ class Node:
         """Send a pulse each second until the orchestrator has left."""
         try:
             while not self.ended.is_set():
-                stats = self._models.pool.stats() if self._has_models else None
-                pulse = Pulse(
-                    silent_s=self._workers.silent_s(),
-                    in_flight=stats.in_flight if stats else 0,
-                    tokens=stats.tokens if stats else 0,
-                )
+                in_flight, tokens = self._models.load()
+                pulse = Pulse(self._workers.silent_s(), in_flight, tokens)
                 await link.send(Envelope(Kind.PULSE, ORCHESTRATOR, NODE, encode(pulse)))
                 await asyncio.sleep(_PULSE_S)
         except WireError:
@@ -89,34 +84,27 @@ class Node:
             workers = asyncio.ensure_future(self._workers.start(start.first_worker, start.workers))
             models = asyncio.ensure_future(self._start_models(start.model))
             try:
-                await asyncio.gather(workers, models)
+                _, endpoints = await asyncio.gather(workers, models)
             finally:
                 workers.cancel()
                 models.cancel()
-            urls = models.result()
         except AgentsimError as error:
             await self._fail(type(error).__name__, f"{start.host}: {error}")
             return
         except Exception as error:  # noqa: BLE001 - it must reach the user, not a log alone
             await self._fail("Bug", f"{start.host}: {error!r}", traceback.format_exc())
             return
-        stats = self._models.pool if self._has_models else None
         ready = NodeReady(
-            pids=self._workers.pids,
-            structured=stats.structured if stats else False,
-            endpoints=urls,
-            in_flight=stats.concurrency if stats else 1,
+            self._workers.pids, endpoints.structured, endpoints.urls, endpoints.in_flight
         )
         await self._outbox.put(Envelope(Kind.READY, ORCHESTRATOR, NODE, encode(ready)))
 
-    async def _start_models(self, model: str | None) -> list[str]:
+    async def _start_models(self, model: str | None) -> Endpoints:
         if model is None:
-            return []
-        urls = await self._models.start(
+            return Endpoints([], structured=False, in_flight=0)
+        return await self._models.start(
             model, log_dir=Path(self._config.log_dir), api_key=self._config.api_key
         )
-        self._has_models = True
-        return urls
 
     async def _from_worker(self, envelope: Envelope) -> None:
         if envelope.to == NODE:

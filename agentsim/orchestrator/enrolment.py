@@ -37,7 +37,7 @@ async def enrol(workers: Workers, plan: RunPlan, session: int, personas: Path | 
             continue
         for part in _parts(shard):
             table = read_personas(personas, session=session, first=part.first, count=part.count)
-            backgrounds = table.column("background").to_pylist()
+            backgrounds = [str(text) for text in table.column("background").to_pylist()]
             message = Enrol(session, part.first, part.count, backgrounds)
             await workers.send(shard.worker, Kind.ENROL, message)
 

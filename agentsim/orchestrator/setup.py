@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import msgspec
+from typing import Literal
 
 from agentsim.config.models import LANGUAGE_MODELS
-from agentsim.config.scenario import Last, Scenario
+from agentsim.config.scenario import Scenario
 from agentsim.errors import ModelError
 from agentsim.games.guess_average import GuessAverageSpec
 from agentsim.orchestrator.enrolment import Workers
@@ -15,8 +14,10 @@ from agentsim.plan import RunPlan
 from agentsim.rpc.control import WorkerSetup
 from agentsim.rpc.envelope import Kind
 
+Format = Literal["json", "text"]
 
-def reply_format(scenario: Scenario, *, structured: bool) -> str:
+
+def reply_format(scenario: Scenario, *, structured: bool) -> Format:
     """How replies are asked for and read: json or text.
 
     Args:
@@ -42,7 +43,7 @@ async def set_up(
     game: GuessAverageSpec,
     plan: RunPlan,
     *,
-    format: str,
+    format: Format,
     window: Callable[[int], int],
 ) -> None:
     """Send its setup to each worker that hosts agents.
@@ -51,18 +52,7 @@ async def set_up(
         format: as `reply_format` says.
         window: requests that a worker may have in flight, by its index.
     """
-    memory = scenario.memory
-    memory_json = memory.model_dump() if isinstance(memory, Last) else memory
+    whole = scenario.model_copy(update={"game": game}).model_dump_json()
     for shard in plan.shards:
-        setup = WorkerSetup(
-            game=game.model_dump_json(),
-            game_type=game.type,
-            model=scenario.model.model_dump_json(),
-            prompt=scenario.prompt,
-            memory=msgspec.json.encode(memory_json).decode(),
-            attempts=scenario.replies.attempts,
-            format=format,
-            seed=scenario.seed,
-            window=window(shard.worker),
-        )
+        setup = WorkerSetup(whole, format, window(shard.worker))
         await workers.send(shard.worker, Kind.SETUP, setup)

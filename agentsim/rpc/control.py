@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from agentsim.rpc.messages import Observation
@@ -58,46 +60,41 @@ class WorkerSetup(Struct, frozen=True):
     """What a worker needs to know of the run.
 
     Attributes:
-        game, model: JSON of the scenario's parts.
-        game_type: which game's model reads `game`.
-        prompt: the scenario's `prompt`.
-        memory: JSON of the scenario's `memory`.
-        attempts: most attempts of one agent in one round.
-        format: how replies are asked for and read: json or text.
-        seed: the scenario's.
+        scenario: JSON of the scenario, the game's fields filled in.
+        format: how replies are asked for and read.
         window: requests that this worker may have in flight.
     """
 
-    game: str
-    game_type: str
-    model: str
-    prompt: str
-    memory: str
-    attempts: int
-    format: str
-    seed: int
+    scenario: str
+    format: Literal["json", "text"]
     window: int
 
 
 class Enrol(Struct, frozen=True):
     """Agents that a worker hosts in one session: `first` to `first + count - 1`.
 
+    More than one message may enrol agents of a session; each goes on where the last one ended.
+
     Attributes:
         backgrounds: their persona texts, in order; empty when no prompt shows them.
     """
 
     session: int
-    n: int
     first: int
     count: int
     backgrounds: list[str] = []
+
+
+class Retire(Struct, frozen=True):
+    """A session has ended; its agents are not asked again."""
+
+    session: int
 
 
 class Ask(Struct, frozen=True):
     """All of a worker's agents of one session are to act."""
 
     observation: Observation
-    last: bool = False
 
 
 class Hello(Struct, frozen=True):

@@ -20,18 +20,19 @@ PULSE = "Pulse"
 class Kind(IntEnum):
     """What a message is. Its body's type is named behind each."""
 
-    START = 1  # orchestrator → node: messages.NodeStart
-    READY = 2  # node → orchestrator: messages.NodeReady
-    FAILED = 3  # node, worker → orchestrator: messages.Failure
-    ENROL = 4  # orchestrator → worker: messages.Enrol
-    ASK = 5  # orchestrator → worker: messages.Ask
+    START = 1  # orchestrator → node: control.NodeStart
+    READY = 2  # node → orchestrator: control.NodeReady
+    FAILED = 3  # node, worker → orchestrator: control.Failure
+    ENROL = 4  # orchestrator → worker: control.Enrol
+    ASK = 5  # orchestrator → worker: control.Ask
     ANSWERS = 6  # worker → orchestrator: messages.Answers
     ATTEMPTS = 7  # worker → orchestrator: list[messages.Attempt]
     REQUESTS = 8  # worker → node: list[messages.Request]
     COMPLETIONS = 9  # node → worker: list[messages.Completion]
-    HELLO = 10  # worker → node: messages.Hello
-    PULSE = 11  # worker → node, node → orchestrator: messages.Pulse
-    SETUP = 12  # orchestrator → worker: messages.WorkerSetup
+    HELLO = 10  # worker → node: control.Hello
+    PULSE = 11  # worker → node, node → orchestrator: control.Pulse
+    SETUP = 12  # orchestrator → worker: control.WorkerSetup
+    RETIRE = 13  # orchestrator → worker: control.Retire
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from pydantic import TypeAdapter
+import msgspec
 
-from agentsim.config.models import LANGUAGE_MODELS, Model
-from agentsim.config.scenario import Memory
-from agentsim.games import GAMES
-from agentsim.games.guess_average import MarketContext
+from agentsim.config.models import LANGUAGE_MODELS
+from agentsim.config.scenario import Scenario
+from agentsim.games.guess_average import GuessAverageSpec, MarketContext
 from agentsim.models import scripted
 from agentsim.rpc.codec import decode, encode
 from agentsim.rpc.control import Ask, Enrol, Retire, WorkerSetup
@@ -18,9 +17,6 @@ from agentsim.rpc.envelope import NODE, ORCHESTRATOR, Envelope, Kind
 from agentsim.rpc.messages import Completion, Observation
 from agentsim.worker.players import Players
 from agentsim.worker.scripted import Shard, act
-
-_MODEL: TypeAdapter[Model] = TypeAdapter(Model)
-_MEMORY: TypeAdapter[Memory] = TypeAdapter(Memory)
 
 
 class Host:
@@ -68,21 +64,21 @@ class Host:
                 raise ValueError(f"a worker has no use for a message of kind {envelope.kind.name}")
 
     def _set_up(self, setup: WorkerSetup) -> None:
-        spec = GAMES[setup.game_type].model_validate_json(setup.game, strict=True)
-        model = _MODEL.validate_json(setup.model, strict=True)
-        if isinstance(model, LANGUAGE_MODELS):
+        scenario = Scenario.model_validate_json(setup.scenario, strict=True)
+        game = GuessAverageSpec.model_validate_json(msgspec.json.encode(scenario.game), strict=True)
+        if isinstance(scenario.model, LANGUAGE_MODELS):
             context = MarketContext(
-                spec=spec,
-                prompt=setup.prompt,
-                memory=_MEMORY.validate_json(setup.memory, strict=True),
+                spec=game,
+                prompt=scenario.prompt,
+                memory=scenario.memory,
                 format=setup.format,
-                attempts=setup.attempts,
-                seed=setup.seed,
+                attempts=scenario.replies.attempts,
+                seed=scenario.seed,
                 worker=self._worker,
             )
             self._players = Players(context, setup.window, self._send)
         else:
-            self._scripted = scripted.build(model, spec.rule, seed=setup.seed)
+            self._scripted = scripted.build(scenario.model, game.rule, seed=scenario.seed)
 
     def _enrol(self, enrol: Enrol) -> None:
         if self._players is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from agentsim.games.guess_average import MarketContext, Player
 from agentsim.rpc.control import Enrol
@@ -36,7 +36,7 @@ class Players:
 
     def enrol(self, enrol: Enrol) -> None:
         """Make the players of one session."""
-        backgrounds = enrol.backgrounds or [None] * enrol.count
+        backgrounds: Sequence[str | None] = enrol.backgrounds or [None] * enrol.count
         players = self._players.setdefault(enrol.session, [])
         self._first.setdefault(enrol.session, enrol.first)
         for agent, background in enumerate(backgrounds, enrol.first):

@@ -1,0 +1,142 @@
+"""The three transports keep order and size, and tell when the other side has gone."""
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from agentsim.rpc.channel import Client, serve
+from agentsim.rpc.envelope import DATA, NODE, ORCHESTRATOR, Envelope, Kind, WireError
+from agentsim.rpc.links import (
+    MAX_MESSAGE_BYTES,
+    Link,
+    StreamLink,
+    connect_unix,
+    memory_pair,
+)
+
+Handler = Callable[[Link], Awaitable[None]]
+
+
+def message(body: bytes, worker: int = 0) -> Envelope:
+    return Envelope(Kind.ANSWERS, ORCHESTRATOR, worker, body)
+
+
+async def echo(link: Link) -> None:
+    while (envelope := await link.receive()) is not None:
+        await link.send(envelope)
+
+
+@asynccontextmanager
+async def over_unix(folder: Path, handler: Handler) -> AsyncIterator[Link]:
+    served = []
+
+    async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        link = StreamLink(reader, writer)
+        served.append(asyncio.current_task())
+        try:
+            await handler(link)
+        finally:
+            await link.close()
+
+    server = await asyncio.start_unix_server(serve_one, path=str(folder / "s"))
+    link = await connect_unix(str(folder / "s"))
+    try:
+        yield link
+    finally:
+        await link.close()
+        server.close()
+        await asyncio.gather(*served, return_exceptions=True)
+
+
+@asynccontextmanager
+async def over_grpc(folder: Path, handler: Handler) -> AsyncIterator[Link]:
+    server = await serve(f"unix:{folder}/g", {DATA: handler})
+    client = Client(f"unix:{folder}/g")
+    link = client.open(DATA)
+    try:
+        yield link
+    finally:
+        await link.close()
+        await client.close()
+        await server.stop(0)
+
+
+@asynccontextmanager
+async def in_memory(folder: Path, handler: Handler) -> AsyncIterator[Link]:
+    ours, theirs = memory_pair()
+    task = asyncio.ensure_future(handler(theirs))
+    try:
+        yield ours
+    finally:
+        await ours.close()
+        await task
+        await theirs.close()
+
+
+TRANSPORTS = [over_unix, over_grpc, in_memory]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_messages_arrive_whole_and_in_order(transport, tmp_path) -> None:
+    sizes = [0, 1, 70_000, 3_000_000, 5]
+    async with transport(tmp_path, echo) as link:
+        for worker, size in enumerate(sizes):
+            await link.send(message(b"x" * size, worker))
+        got = [await link.receive() for _ in sizes]
+    assert [(e.sender, len(e.body)) for e in got] == list(enumerate(sizes))
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS[:2])
+async def test_receive_ends_when_the_other_side_leaves(transport, tmp_path) -> None:
+    async def leave(link: Link) -> None:
+        await link.receive()
+
+    async with transport(tmp_path, leave) as link:
+        await link.send(message(b""))
+        assert await link.receive() is None
+
+
+async def test_a_stream_that_is_cut_inside_a_message_is_an_error(tmp_path) -> None:
+    async def half(link: StreamLink) -> None:
+        link._writer.write(struct.pack("<I", 100) + b"only this")
+        await link._writer.drain()
+
+    async with over_unix(tmp_path, half) as link:
+        with pytest.raises(WireError, match="cut inside a message"):
+            await link.receive()
+
+
+async def test_a_stream_that_claims_too_much_is_an_error(tmp_path) -> None:
+    async def boast(link: StreamLink) -> None:
+        link._writer.write(struct.pack("<I", MAX_MESSAGE_BYTES + 1))
+        await link._writer.drain()
+
+    async with over_unix(tmp_path, boast) as link:
+        with pytest.raises(WireError, match="is over"):
+            await link.receive()
+
+
+async def test_too_large_a_message_is_not_sent(tmp_path) -> None:
+    async with over_unix(tmp_path, echo) as link:
+        with pytest.raises(WireError, match="is over"):
+            await link.send(message(bytes(MAX_MESSAGE_BYTES)))
+        await link.send(message(b"the link still works"))
+        assert (await link.receive()).body == b"the link still works"
+
+
+async def test_nobody_listens(tmp_path) -> None:
+    with pytest.raises(WireError, match="cannot connect"):
+        await connect_unix(str(tmp_path / "nothing"))
+
+
+async def test_grpc_without_a_server_is_an_error(tmp_path) -> None:
+    client = Client(f"unix:{tmp_path}/nothing")
+    link = client.open(DATA)
+    with pytest.raises(WireError):
+        await link.send(Envelope(Kind.START, NODE, ORCHESTRATOR, b""))
+        await link.receive()
+    await client.close()
