@@ -1,0 +1,5 @@
+"""Starts model servers on this machine and stops them; nothing of them outlives this process."""
+
+from agentsim.serving.server import ModelServer, check, start
+
+__all__ = ["ModelServer", "check", "start"]
