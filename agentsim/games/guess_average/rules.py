@@ -85,7 +85,7 @@ def settle(
     if "target" in numbers:
         tie = (seed, session, round)
         won[ok] = _winners(spec, agents[ok], valid, numbers["target"], tie)
-        numbers["winning_guess"] = _closest(values[won], numbers["target"])
+        numbers["winning_guess"] = _closest(spec, values[won], numbers["target"])
     payoffs = np.zeros(agents.size)
     if won.any():
         prize = spec.winners.prize
@@ -161,18 +161,23 @@ def _winners(
 ) -> NDArray[np.bool_]:
     """Who of the valid players won."""
     distance = np.abs(guesses - target)
-    # 10 and 30 are equally far from 2/3 of 30; the rounding of one division must not break the tie.
-    rounding = 8 * float(np.spacing(max(abs(target), *map(abs, spec.range))))
-    won: NDArray[np.bool_] = distance <= distance.min() + spec.winners.band + rounding
+    limit = distance.min() + spec.winners.band + _rounding(spec, target)
+    won: NDArray[np.bool_] = distance <= limit
     if spec.winners.ties != "draw":
         return won
     seed, session, round = tie
     candidates = agents[won]
     lots = draws.integers(Stream.TIE, candidates, seed=seed, session=session, round=round)
-    return agents == candidates[np.argmin(lots)]
+    drawn: NDArray[np.bool_] = agents == candidates[np.argmin(lots)]
+    return drawn
 
 
-def _closest(guesses: NDArray[np.float64], target: float) -> float:
+def _closest(spec: GuessAverageSpec, guesses: NDArray[np.float64], target: float) -> float:
     """The guess that is closest to the target, the smaller of two."""
-    ordered = np.sort(guesses)
-    return float(ordered[np.argmin(np.abs(ordered - target))])
+    distance = np.abs(guesses - target)
+    return float(guesses[distance <= distance.min() + _rounding(spec, target)].min())
+
+
+def _rounding(spec: GuessAverageSpec, target: float) -> float:
+    """Distances that differ by less are equal: 10 and 30 tie at a target of 2/3 * 30."""
+    return 8 * float(np.spacing(max(abs(target), *map(abs, spec.range))))
