@@ -3,9 +3,20 @@
 from agentsim.results.directory import RunDirectory, default_path
 from agentsim.results.framing import Frame, Kind, frames
 from agentsim.results.journal import Journal
+from agentsim.results.load import Run, load_run
+from agentsim.results.manifest import (
+    RunFacts,
+    make_manifest,
+    read_manifest,
+    update_manifest,
+    write_manifest,
+)
+from agentsim.results.parts import compact
+from agentsim.results.rebuild import rebuild
 from agentsim.results.recorded import RecordedAttempts
-from agentsim.results.records import RunEnd, RunStart
+from agentsim.results.records import RunEnd, RunStart, to_json
 from agentsim.results.rounds import RoundColumns, RoundGatherer
+from agentsim.results.summary import read_summary, summarise, write_summary
 from agentsim.results.tables import TableWriter, write_round
 
 __all__ = [
@@ -15,11 +26,24 @@ __all__ = [
     "RecordedAttempts",
     "RoundColumns",
     "RoundGatherer",
+    "Run",
     "RunDirectory",
     "RunEnd",
+    "RunFacts",
     "RunStart",
     "TableWriter",
+    "compact",
     "default_path",
     "frames",
+    "load_run",
+    "make_manifest",
+    "read_manifest",
+    "read_summary",
+    "rebuild",
+    "summarise",
+    "to_json",
+    "update_manifest",
+    "write_manifest",
     "write_round",
+    "write_summary",
 ]

@@ -31,11 +31,20 @@ def parts(directory: RunDirectory, table: str) -> list[Path]:
     """
     path = directory.table(table)
     try:
-        return sorted((f for f in path.iterdir() if _NAME.fullmatch(f.name)), key=_rounds)
+        return sorted((f for f in path.iterdir() if _NAME.fullmatch(f.name)), key=part_of)
     except FileNotFoundError:
         return []
     except OSError as error:
         raise failure(path, "cannot read the table", error) from error
+
+
+def part_of(path: Path) -> tuple[Round, Round]:
+    """The first and the last round of a file of `parts`, as its name says."""
+    match = _NAME.fullmatch(path.name)
+    assert match is not None
+    session, round, last_session, last_round = match.groups()
+    first = Round(int(session), int(round))
+    return first, Round(int(last_session or session), int(last_round or round))
 
 
 def read_part(path: Path, columns: list[str] | None = None) -> pa.Table:
@@ -69,7 +78,7 @@ def compact(directory: RunDirectory) -> None:
     scratch = scratch_directory(directory)
     for table in many:
         for group in _groups(parts(directory, table)):
-            name = part_name(_rounds(group[0])[0], max(_rounds(path)[1] for path in group))
+            name = part_name(part_of(group[0])[0], max(part_of(path)[1] for path in group))
             write_part(scratch.table(table) / name, SCHEMAS[table], map(read_part, group))
     replace_tables(directory, scratch, many)
 
@@ -140,15 +149,6 @@ def sync_files(path: Path) -> None:
         finally:
             os.close(fd)
     sync_directory(path)
-
-
-def _rounds(path: Path) -> tuple[Round, Round]:
-    """The first and the last round that a file's name says."""
-    match = _NAME.fullmatch(path.name)
-    assert match is not None
-    session, round, last_session, last_round = match.groups()
-    first = Round(int(session), int(round))
-    return first, Round(int(last_session or session), int(last_round or round))
 
 
 def _groups(files: list[Path]) -> Iterator[list[Path]]:
