@@ -1,0 +1,30 @@
+"""The files that describe a run: read, checked, and answered for when they are wrong."""
+
+from __future__ import annotations
+
+from agentsim.config.base import FileModel
+from agentsim.config.checks import ChecksScenario, GameFinding
+from agentsim.config.codes import CODES
+from agentsim.config.hostfile import Host, Hostfile
+from agentsim.config.loader import Loaded, load
+from agentsim.config.overrides import Override, split_set
+from agentsim.config.population import Population
+from agentsim.config.scenario import Scenario
+from agentsim.config.schema import KINDS, json_schema
+
+__all__ = [
+    "CODES",
+    "KINDS",
+    "ChecksScenario",
+    "FileModel",
+    "GameFinding",
+    "Host",
+    "Hostfile",
+    "Loaded",
+    "Override",
+    "Population",
+    "Scenario",
+    "json_schema",
+    "load",
+    "split_set",
+]

@@ -23,5 +23,5 @@ class Hostfile(FileModel):
 
     launcher: Literal["local"] = "local"
     """`local`: nodes are child processes on this machine."""
-    hosts: Annotated[list[Host], Field(min_length=1)] = [Host()]
+    hosts: Annotated[list[Host], Field(min_length=1)] = [Host()]  # noqa: RUF012 pydantic copies it
     """At least one."""

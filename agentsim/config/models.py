@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from agentsim.config.base import FileModel
+from agentsim.config.rules import level, needs_no_password, sums_to_one, within_thinking_time
 
 Sampling = Literal["per_agent"]
 
@@ -47,13 +48,17 @@ class OpenAI(_LanguageModel):
 
     backend: Literal["openai"]
     """Fixed."""
-    name: Annotated[str, Field(min_length=1)]
+    name: Annotated[str, Field(min_length=1, examples=["gpt-4o-mini"])]
     """The model's name at the server."""
-    base_url: Annotated[str, Field(pattern=r"^https?://")] = "https://api.openai.com/v1"
-    """Address up to and including `/v1`."""
-    api_key_env: str | None = None
-    """Name of the environment variable that holds the key; the key itself never stands in a
-    file."""
+    base_url: Annotated[
+        str, Field(pattern=r"^https?://[^/]"), AfterValidator(needs_no_password)
+    ] = "https://api.openai.com/v1"
+    """Address up to and including `/v1`, without a password."""
+    api_key_env: Annotated[
+        str | None, Field(pattern=r"^[A-Z_][A-Z0-9_]*$", examples=["OPENAI_API_KEY"])
+    ] = None
+    """Name of the environment variable that holds the key, in capitals; the key itself never
+    stands in a file."""
     concurrency: Annotated[int, Field(ge=1, le=10_000)] = 64
     """Most requests in flight at once; the limit adapts below it."""
 
@@ -74,13 +79,17 @@ class LevelK(FileModel):
 
     backend: Literal["level_k"]
     """Fixed."""
-    levels: Annotated[dict[str, Annotated[float, Field(ge=0)]], Field(min_length=1)] = {
+    levels: Annotated[
+        dict[Annotated[str, AfterValidator(level)], Annotated[float, Field(ge=0)]],
+        Field(min_length=1),
+        AfterValidator(sums_to_one),
+    ] = {  # noqa: RUF012 pydantic copies it
         "0": 0.15,
         "1": 0.4,
         "2": 0.35,
         "3": 0.1,
     }
-    """Share of each level, by level number; the shares sum to 1."""
+    """Share of each level, by level number, 0 to 100; the shares sum to 1 (within 1e-6)."""
     spread: Annotated[float, Field(ge=0)] = 10.0
     """Half-width of level 0's guesses around its centre after round 1, in the game's unit."""
 
@@ -101,6 +110,11 @@ class Dummy(FileModel):
     """Mean thinking time of one action, seconds."""
     jitter_s: Annotated[float, Field(ge=0)] = 0.0
     """Each agent thinks `think_s` plus a uniform draw from ± this, seconds; at most `think_s`."""
+
+    @field_validator("jitter_s")
+    @classmethod
+    def _check_jitter(cls, jitter_s: float, info: ValidationInfo) -> float:
+        return within_thinking_time(jitter_s, info.data.get("think_s"))
 
 
 Model = Annotated[

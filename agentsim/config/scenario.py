@@ -13,7 +13,7 @@ from agentsim.config.models import Model
 class Last(FileModel):
     """The last few rounds in full."""
 
-    last: Annotated[int, Field(ge=1)]
+    last: Annotated[int, Field(ge=1, examples=[3])]
     """How many rounds."""
 
 
@@ -34,9 +34,9 @@ class Replies(FileModel):
 class Limits(FileModel):
     """What ends a run early. A limit that is not set does not apply."""
 
-    tokens: Annotated[int, Field(ge=1)] | None = None
+    tokens: Annotated[int | None, Field(ge=1, examples=[1_000_000])] = None
     """Most tokens over the whole run, prompts and replies together."""
-    wall_s: Annotated[float, Field(gt=0)] | None = None
+    wall_s: Annotated[float | None, Field(gt=0, examples=[3600])] = None
     """Most seconds of wall time."""
     missing_share: Annotated[float, Field(ge=0, le=1)] = 0.02
     """Largest share of agents without a valid final action in a round; more ends the run, since
@@ -49,33 +49,36 @@ class Scenario(FileModel):
     `game` is checked by the model of its own type, which the loader is given.
     """
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", examples=["guess-two-thirds"])]
     """Lower-case letters, digits and hyphens; names the run's directory."""
     description: str = ""
     """What the experiment is about, for readers."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Everything random is a function of this number."""
-    agents: Annotated[int, Field(ge=1, le=100_000_000)]
+    agents: Annotated[int, Field(ge=1, le=100_000_000, examples=[40])]
     """Players in each session."""
     sessions: Annotated[int, Field(ge=1, le=100_000)] = 1
     """Independent repetitions, each with its own draw of the population."""
-    rounds: Annotated[int, Field(ge=1, le=10_000)]
+    rounds: Annotated[int, Field(ge=1, le=10_000, examples=[3])]
     """Rounds in each session."""
-    population: str | None = None
+    population: Annotated[str | None, Field(examples=["../populations/adults.yaml"])] = None
     """Path of the population file; none: agents have no persona."""
-    game: Any
+    game: Annotated[
+        Any,
+        Field(examples=[{"type": "guess_average", "range": [0, 100], "target": "2/3 * mean"}]),
+    ]
     """The rules."""
     prompt: Prompt = "step_by_step"
     """What language models are told beside the rules. `character` alone shows the persona."""
-    memory: Memory = "numbers"
+    memory: Annotated[Memory, Field(examples=["numbers"])] = "numbers"
     """What an agent knows of earlier rounds beyond the last announcement."""
-    model: Model
+    model: Annotated[Model, Field(examples=[{"backend": "cognitive_hierarchy"}])]
     """Who answers."""
     replies: Replies = Replies()
     """How replies are asked for and read."""
     limits: Limits = Limits()
     """What ends a run early."""
-    hosts: str | None = None
+    hosts: Annotated[str | None, Field(examples=["../hostfiles/laptop.yaml"])] = None
     """Path of the hostfile; none: this machine with 2 workers."""
     compare: Literal["nagel-1995"] | None = None
     """Published results of people, printed beside the rounds."""

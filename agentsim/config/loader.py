@@ -1,0 +1,237 @@
+"""Loads the files that describe a run, or says everything that is wrong with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from collections.abc import Mapping as Games
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import BaseModel, create_model
+
+from agentsim.config import checks, served
+from agentsim.config import overrides as flags
+from agentsim.config.base import FileModel
+from agentsim.config.check import Checked, check
+from agentsim.config.files import Unreadable, display, read_text
+from agentsim.config.hostfile import Hostfile
+from agentsim.config.keys import missing_key, near_miss
+from agentsim.config.parse import document, parse
+from agentsim.config.population import Population
+from agentsim.config.scenario import Scenario
+from agentsim.config.served import Kept
+from agentsim.config.shape import flow
+from agentsim.config.translate import unknown_word
+from agentsim.config.tree import Mapping, Node, Place, find, given, place, renamed, text_at
+from agentsim.config.words import found
+from agentsim.errors import ConfigError, Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The files of a run, checked.
+
+    Attributes:
+        scenario: the scenario, with what the command line changed; its `game` is plain data.
+        game: the checked `game:` part.
+        population: None if the scenario has none.
+        hostfile: this machine with 2 workers if the scenario names none.
+        files: the text of every file that was read, by absolute path.
+    """
+
+    scenario: Scenario
+    game: BaseModel
+    population: Population | None
+    hostfile: Hostfile
+    files: dict[str, str]
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    games: Games[str, type[FileModel]],
+    overrides: Iterable[flags.Override] = (),
+    hosts: Path | None = None,
+    workers: int | None = None,
+) -> Loaded:
+    """Read and check a scenario and the files that it names.
+
+    Args:
+        path: the scenario.
+        games: the models of the `game:` part by `type`. A model may have a method
+            `findings(scenario)` (`checks.ChecksScenario`).
+        overrides: values from the command line: dotted key, YAML text, flag.
+        hosts: hostfile to take instead of the scenario's, relative to the current directory.
+        workers: workers for each host instead of the hostfile's.
+
+    Raises:
+        ConfigError: with every finding of every file that could be reached.
+    """
+    reading = _Reading()
+    root: Node | None = reading.tree(os.fspath(path))
+    scenario: Checked[Scenario] | None = None
+    game: BaseModel | None = None
+    if root is not None:
+        for override in overrides:
+            root, findings = flags.apply(root, override)
+            reading.add(findings)
+        if hosts is not None:
+            root = flags.put_scalar(root, "hosts", os.fspath(hosts), "--hosts")
+        scenario, game = _scenario(reading, root, games)
+        root = scenario.node
+    people = _population(reading, root)
+    hostfile = _hostfile(reading, root, hosts, workers)
+    if scenario and scenario.value and game:
+        reading.add(checks.of_game(game, scenario.value, scenario.node))
+    if reading.findings or scenario is None or scenario.value is None or game is None:
+        raise ConfigError(reading.sorted())
+    return Loaded(scenario.value, game, people, hostfile or Hostfile(), reading.files)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What was read and found so far."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    findings: dict[Finding, None] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+
+    def add(self, findings: Iterable[Finding]) -> None:
+        """Note findings; the same one is said once."""
+        self.findings.update(dict.fromkeys(findings))
+
+    def tree(self, path: str, named: Place | None = None) -> Mapping | None:
+        """The tree of a file; None with findings if there is none.
+
+        Args:
+            path: as the current directory sees it; findings call it so.
+            named: where another file or a flag names it.
+        """
+        self.names.append(path)
+        try:
+            text = read_text(path, path)
+        except Unreadable as error:
+            finding = error.finding
+            if named and not error.inside:
+                finding = named.finding(
+                    finding.code, finding.message, finding.expected, finding.hint
+                )
+            self.add([finding])
+            return None
+        self.files[os.path.realpath(path)] = text
+        where = document(path, text)
+        root, findings = parse(text, where)
+        self.add(findings)
+        if isinstance(root, Mapping):
+            return root
+        if root is None and not findings:
+            self.add([Finding("missing-key", f"`{path}` is empty", path, 1, 1)])
+        elif root is not None:
+            message = f"the file must be a map, found {found(root, ())}"
+            self.add([root.place.finding("wrong-type", message, "lines like `key: value`")])
+        return None
+
+    def sorted(self) -> tuple[Finding, ...]:
+        """Findings by file in the order of reading, flags last; then by place."""
+        found = list(self.findings)
+        names = list(dict.fromkeys([*self.names, *(item.file for item in found)]))
+        typed = list(dict.fromkeys(item.source for item in found))
+
+        def order(item: Finding) -> tuple[int, int, int, int]:
+            flag = typed.index(item.source) if item.source and item.line == 0 else 0
+            return names.index(item.file), item.line, flag, item.column
+
+        return tuple(sorted(found, key=order))
+
+
+def _scenario(
+    reading: _Reading, root: Node, games: Games[str, type[FileModel]]
+) -> tuple[Checked[Scenario], BaseModel | None]:
+    kept = served.scenario(root, games.get(text_at(root, "game", "type") or ""))
+    checked = check(Scenario, kept)
+    reading.add(checked.findings)
+    reading.add(checks.across(checked.node))
+    return checked, _game(reading, checked.node, kept, games)
+
+
+def _game(
+    reading: _Reading, root: Node, kept: Kept, games: Games[str, type[FileModel]]
+) -> BaseModel | None:
+    """Check the `game:` part against the model of its own type."""
+    node = find(root, "game")
+    if node is None:
+        return None
+    if not isinstance(node, Mapping):
+        message = f"game must be a map, found {found(root, ('game',))}"
+        example = Scenario.model_fields["game"].examples or [{}]
+        where = place(root, ("game",))
+        reading.add([where.finding("wrong-type", message, f"for example game: {flow(example[0])}")])
+        return None
+    if given(node, "type") is None:
+        close = (near_miss(("game", key), {"type": None}, root) for key in node.entries)
+        miss = next((miss for miss in close if miss), None)
+        if miss is None:
+            kind = next(iter(games), "…")
+            reading.add([missing_key(("game", "type"), f"type: {kind}", root)])
+            return None
+        reading.add([miss.finding])
+        root = renamed(root, miss.path, "type")
+    kind = text_at(root, "game", "type") or ""
+    if kind not in games:
+        reading.add([unknown_word(("game", "type"), games, root)])
+        return None
+    return _part(reading, games[kind], root, kept)
+
+
+def _part(reading: _Reading, model: type[FileModel], root: Node, kept: Kept) -> BaseModel | None:
+    """Check the game inside a scenario of nothing else, so that paths are the scenario's."""
+    shell = create_model("_Shell", __base__=FileModel, game=(model, ...))
+    entry = root.entries["game"] if isinstance(root, Mapping) else None
+    if entry is None:
+        return None
+    alone = Mapping({"game": entry}, root.place, flow=True)
+    checked = check(shell, Kept(alone, (), kept.dropped))
+    reading.add(checked.findings)
+    game: BaseModel | None = getattr(checked.value, "game", None)
+    return game
+
+
+def _population(reading: _Reading, root: Node | None) -> Population | None:
+    name = text_at(root, "population")
+    if root is None or name is None:
+        return None
+    tree = reading.tree(*_named(root, "population", name))
+    if tree is None:
+        return None
+    checked = check(Population, served.population(tree))
+    reading.add(checked.findings)
+    return checked.value
+
+
+def _hostfile(
+    reading: _Reading, root: Node | None, hosts: Path | None, workers: int | None
+) -> Hostfile | None:
+    """Check the hostfile; without a scenario, the one that the command line names."""
+    tree: Node | None = None
+    name = text_at(root, "hosts") if root else os.fspath(hosts) if hosts else None
+    if name is not None:
+        where = _named(root, "hosts", name) if root else (name, flags.flag_place("--hosts", name))
+        tree = reading.tree(*where)
+        if tree is None:
+            return None
+    if workers is not None:
+        tree = flags.set_workers(tree, workers)
+    if tree is None:
+        return None
+    checked = check(Hostfile, served.hostfile(tree))
+    reading.add(checked.findings)
+    return checked.value
+
+
+def _named(root: Node, key: str, name: str) -> tuple[str, Place]:
+    """The path of a file that a scenario or a flag names, and where that name stands."""
+    where = place(root, (key,))
+    if where.document.is_flag:
+        return name, where
+    return display(os.path.dirname(where.document.name), name), where  # noqa: PTH120

@@ -1,0 +1,47 @@
+"""The files' JSON schema, for editors and other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Union
+
+from pydantic import BaseModel, Field, create_model
+
+from agentsim.config.base import FileModel
+from agentsim.config.hostfile import Hostfile
+from agentsim.config.population import Population
+from agentsim.config.scenario import Scenario
+
+KINDS = ("scenario", "population", "hostfile")
+"""The kinds of files."""
+
+
+def json_schema(kind: str, games: Mapping[str, type[FileModel]]) -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of one kind of file.
+
+    Args:
+        kind: one of `KINDS`.
+        games: the models of a scenario's `game:` part by `type`.
+
+    Raises:
+        KeyError: there is no such kind.
+    """
+    models: dict[str, type[BaseModel]] = {"population": Population, "hostfile": Hostfile}
+    model = _scenario(games) if kind == "scenario" else models[kind]
+    schema = model.model_json_schema(mode="validation")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _scenario(games: Mapping[str, type[FileModel]]) -> type[BaseModel]:
+    """The scenario with its game's own model in place of anything."""
+    if not games:
+        return Scenario
+    specs = tuple(games.values())
+    union: Any = specs[0]
+    if len(specs) > 1:
+        union = Annotated[Union[specs], Field(discriminator="type")]  # noqa: UP007
+    field = Scenario.model_fields["game"]
+    description = Field(description=field.description, examples=field.examples)
+    return create_model(
+        "Scenario", __base__=Scenario, __doc__=Scenario.__doc__, game=(union, description)
+    )

@@ -1,0 +1,168 @@
+"""What the design of the files has and this version does not serve yet.
+
+Such a key or value is a finding of its own and is then left out, so that it brings no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from agentsim.config.tree import (
+    Mapping,
+    Node,
+    Path,
+    Scalar,
+    Sequence,
+    child,
+    find,
+    key_place,
+    place,
+    text_at,
+    without,
+)
+from agentsim.config.words import name_of
+from agentsim.errors import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Unserved:
+    """One thing that is not served.
+
+    Attributes:
+        path: where it stands.
+        drop: what is left out because of it; nothing below or directly around it is checked.
+        value: the word that is not served; empty when the key is not.
+        instead: what is.
+    """
+
+    path: Path
+    drop: Path
+    value: str = ""
+    instead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is left of a tree.
+
+    Attributes:
+        node: the tree without what is not served.
+        findings: one for each thing that is not served.
+        dropped: paths that were left out because of a finding.
+    """
+
+    node: Node
+    findings: tuple[Finding, ...]
+    dropped: tuple[Path, ...]
+
+
+def scenario(node: Node, game: type[BaseModel] | None) -> Kept:
+    """Sort out a scenario.
+
+    Args:
+        node: the scenario's tree.
+        game: the model of its game, None if that is not known.
+    """
+    return _kept(node, _UNSET, _of_scenario(node, game))
+
+
+def population(node: Node) -> Kept:
+    """Sort out a population file."""
+    return _kept(node, (("where",),), _of_population(node))
+
+
+def hostfile(node: Node) -> Kept:
+    """Sort out a hostfile."""
+    hosts = find(node, "hosts")
+    count = len(hosts.items) if isinstance(hosts, Sequence) else 0
+    unset = [("hosts", index, key) for index in range(count) for key in _HOST_KEYS]
+    top: list[Path] = [("minimum_hosts",), ("ssh",)]
+    return _kept(node, [*top, *unset], _of_hostfile(node, [*top, *unset]))
+
+
+_UNSET: tuple[Path, ...] = (("sweep",), ("limits", "cost_usd"), ("game", "groups"))
+_HOST_KEYS = ("gpus", "python", "setup", "port", "env")
+_SCRIPTED = "cognitive_hierarchy, level_k, random, dummy"
+
+
+def _of_scenario(node: Node, game: type[BaseModel] | None) -> Iterator[Unserved]:
+    for path in _UNSET:
+        if _asked(find(node, *path)):
+            yield Unserved(path, path)
+    mixed = [key for key in ("mixture", "by") if _asked(find(node, "model", key))]
+    backend = text_at(node, "model", "backend")
+    if mixed:
+        yield Unserved(("model", mixed[0]), ("model",))
+    elif backend in ("vllm", "replay"):
+        instead = f"one of: llama_cpp, openai, {_SCRIPTED}"
+        yield Unserved(("model", "backend"), ("model",), backend, instead)
+    if text_at(node, "model", "sampling") == "pooled":
+        path = ("model", "sampling")
+        yield Unserved(path, path, "pooled", "per_agent")
+    prompt = find(node, "prompt")
+    if isinstance(prompt, Mapping) and prompt.entries.keys() & {"system", "user"}:
+        yield Unserved(("prompt",), ("prompt",), "{system, user}")
+    yield from _announce(node, game)
+
+
+def _announce(node: Node, game: type[BaseModel] | None) -> Iterator[Unserved]:
+    announce = find(node, "game", "announce")
+    inside: list[Path] = [("game", "announce", "to")]
+    if isinstance(announce, Sequence):
+        inside += [("game", "announce", index, "to") for index in range(len(announce.items))]
+    for path in inside:
+        if find(node, *path) is not None:
+            yield Unserved(path, ("game", "announce"))
+            return
+    for key in ("to", "scope"):
+        if _asked(find(node, "game", key)) and not (game and key in game.model_fields):
+            yield Unserved(("game", key), ("game", key))
+
+
+def _of_population(node: Node) -> Iterator[Unserved]:
+    if _asked(child(node, "where")):
+        yield Unserved(("where",), ("where",))
+    attributes = find(node, "attributes")
+    for name in attributes.entries if isinstance(attributes, Mapping) else ():
+        for key in ("given", "file"):
+            if find(node, "attributes", name, key) is not None:
+                yield Unserved(("attributes", name, key), ("attributes", name))
+                break
+    if text_at(node, "persona", "writer") == "model":
+        yield Unserved(("persona", "writer"), ("persona",), "model", "template")
+
+
+def _of_hostfile(node: Node, keys: Iterable[Path]) -> Iterator[Unserved]:
+    launcher = text_at(node, "launcher")
+    if launcher in ("ssh", "slurm", "ray"):
+        yield Unserved(("launcher",), ("launcher",), launcher, "local")
+    for path in keys:
+        if _asked(find(node, *path)):
+            yield Unserved(path, path)
+
+
+def _asked(node: Node | None) -> bool:
+    """Whether a value asks for something: null and an empty map do not."""
+    if isinstance(node, Scalar):
+        return node.value is not None
+    if isinstance(node, Mapping):
+        return bool(node.entries)
+    return node is not None
+
+
+def _kept(node: Node, unset: Iterable[Path], unserved: Iterable[Unserved]) -> Kept:
+    findings, dropped, kept = [], [], node
+    for item in unserved:
+        where = place(node, item.path) if item.value else key_place(node, item.path)
+        named = f"{name_of(item.path)}: {item.value}" if item.value else name_of(item.path)
+        message = f"`{named}` is not served by this version"
+        expected = item.instead
+        findings.append((where or place(node, item.path)).finding("not-served", message, expected))
+        dropped.append(item.drop)
+        kept = without(kept, item.drop)
+    for path in unset:
+        kept = without(kept, path)
+    return Kept(kept, tuple(findings), tuple(dropped))
