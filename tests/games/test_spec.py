@@ -78,6 +78,7 @@ def test_the_range_is_finite(text: str) -> None:
     [
         ({"range": [100, 0]}, ("game", "range"), "contradiction"),
         ({"range": [5, 5]}, ("game", "range"), "contradiction"),
+        ({"range": [-1e308, 1e308]}, ("game", "range"), "out-of-range"),
         ({"target": "2/3 * average"}, ("game", "target"), "bad-expression"),
         ({"target": "__import__('os')"}, ("game", "target"), "bad-expression"),
         ({"announce": ["mean", "mean"]}, ("game", "announce"), "contradiction"),

@@ -111,7 +111,8 @@ def _winning(spec: GuessAverageSpec) -> str:
     if winners.band:
         text += (
             " Every number that is at most "
-            f"{plain(winners.band, decimals_for(*spec.range))} farther from the target wins too."
+            f"{plain(winners.band, decimals_for(*spec.range))} farther from the target than the closest one "
+            "wins too."
         )
     match winners.ties:
         case "split" if winners.prize:

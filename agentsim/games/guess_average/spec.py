@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
@@ -70,6 +71,8 @@ class GuessAverageSpec(FileModel):
                 f"the range starts at {low:g} and ends at {high:g}",
                 "the smaller number first, e.g. [0, 100]",
             )
+        elif not math.isfinite(high - low):
+            yield GameFinding(("game", "range"), "out-of-range", "the range is too wide")
         if len(set(self.announce)) < len(self.announce):
             yield GameFinding(
                 ("game", "announce"), "contradiction", "a name stands twice", "each name once"
