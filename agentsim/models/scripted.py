@@ -65,7 +65,7 @@ def build(spec: ScriptedModel, rule: Rule, *, seed: int) -> Scripted:
         case Random():
             return UniformPlayers(rule, seed)
         case Dummy():
-            return UniformPlayers(rule, seed, spec.think_s, min(spec.jitter_s, spec.think_s))
+            return UniformPlayers(rule, seed, spec.think_s, spec.jitter_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ def test_thinking_times() -> None:
 
 
 def test_thinking_never_takes_less_than_no_time() -> None:
-    spec = Dummy(backend="dummy", think_s=0.1, jitter_s=5.0)
+    spec = Dummy(backend="dummy", think_s=0.1, jitter_s=0.1)
     times = build(spec, RULE, seed=1).thinking_s(AGENTS, observe())
     assert times is not None
     assert times.min() >= 0

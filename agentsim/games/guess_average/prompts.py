@@ -109,11 +109,9 @@ def _winning(spec: GuessAverageSpec) -> str:
     text = "The player whose number is closest to the target wins"
     text += f" a prize of {plain(winners.prize)} points." if winners.prize else "."
     if winners.band:
-        text += (
-            " Every number that is at most "
-            f"{plain(winners.band, decimals_for(*spec.range))} farther from the target than the closest one "
-            "wins too."
-        )
+        band = plain(winners.band, decimals_for(*spec.range))
+        text += f" Every number that is at most {band} farther from the target than the closest one"
+        text += " wins too."
     match winners.ties:
         case "split" if winners.prize:
             text += " If there are several winners, they share the prize."
