@@ -124,7 +124,13 @@ class Cluster:
         Raises:
             AgentsimError: one did not come up, for the reason that it gave.
         """
-        await asyncio.gather(*(self._start_node(launcher, host) for host in self._plan.hosts))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for host in self._plan.hosts:
+                    group.create_task(self._start_node(launcher, host))
+        except ExceptionGroup as several:
+            # Each names its host; the first is enough to act on.
+            raise several.exceptions[0] from None
         self._nodes.sort(key=lambda node: node.plan.first_worker)
         for node in self._nodes:
             start = NodeStart(node.plan.address, node.plan.first_worker, node.plan.workers, model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 import sys
 
 import msgspec
@@ -31,6 +32,7 @@ async def _main(config: NodeConfig) -> None:
     finally:
         await node.stop()
         await server.stop(grace=0.5)
+        shutil.rmtree(config.folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,12 @@ Messages are bytes (`envelope.pack`), so there is no generated code.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Awaitable, Callable
 from typing import Any
+
+# Children are started by exec at once, so gRPC's fork handlers do nothing but write to the log.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 import grpc
 

@@ -1,0 +1,146 @@
+"""The record of one run: its directory, from the first line of the manifest to the summary."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import secrets
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from agentsim.config import Loaded
+from agentsim.config.models import LANGUAGE_MODELS
+from agentsim.errors import AgentsimError
+from agentsim.games.guess_average import PEOPLE, equilibrium
+from agentsim.plan import RunPlan
+from agentsim.results import (
+    Journal,
+    Kind,
+    RunDirectory,
+    RunEnd,
+    RunFacts,
+    RunStart,
+    compact,
+    make_manifest,
+    to_json,
+    update_manifest,
+    write_manifest,
+    write_summary,
+)
+
+
+class Record:
+    """Opens a run's directory and journal; at the end says how the run ended and sums it up.
+
+    Args:
+        loaded: what is run.
+        plan: who sits where.
+        path: the run's directory; must not exist.
+
+    Attributes:
+        directory: the run's.
+        journal: the run's.
+    """
+
+    directory: RunDirectory
+    journal: Journal
+
+    def __init__(self, loaded: Loaded, plan: RunPlan, path: Path) -> None:
+        self._loaded = loaded
+        self._plan = plan
+        self._path = path
+        self._began_s = time.monotonic()
+        self._cpu_s = 0.0
+
+    @property
+    def model(self) -> str:
+        """What the tables call the model."""
+        model = self._loaded.scenario.model
+        return model.name if isinstance(model, LANGUAGE_MODELS) else model.backend
+
+    def note(self, **facts: Any) -> None:
+        """Add facts to the manifest that were not known at the start.
+
+        Raises:
+            ResultsError: it could not be written.
+        """
+        update_manifest(self.directory, **facts)
+
+    async def __aenter__(self) -> Record:
+        scenario = self._loaded.scenario
+        run_id = secrets.token_hex(8)
+        self.directory = RunDirectory.create(self._path)
+        write_manifest(self.directory, make_manifest(_facts(self._loaded, self._plan, run_id)))
+        self.journal = Journal.create(self.directory.journal)
+        self._cpu_s = _cpu_s()
+        self._began_s = time.monotonic()
+        start = RunStart(
+            run_id, scenario.agents, scenario.sessions, scenario.rounds, self.model, _now()
+        )
+        self.journal.append(Kind.RUN, to_json(start))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        end = RunEnd(
+            state="finished"
+            if error is None
+            else "interrupted"
+            if isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
+            else "failed",
+            reason="" if error is None else str(error).partition("\n")[0],
+            wall_s=time.monotonic() - self._began_s,
+            cpu_s=_cpu_s() - self._cpu_s,
+            ended=_now(),
+        )
+        try:
+            self.journal.append(Kind.END, to_json(end))
+            self.journal.close()
+            compact(self.directory)
+            write_summary(self.directory)
+        except AgentsimError:
+            # What ended the run is the news; a disk that is full says so once.
+            if error is None:
+                raise
+
+
+def _facts(loaded: Loaded, plan: RunPlan, run_id: str) -> RunFacts:
+    scenario, game = loaded.scenario, loaded.game
+    rule = game.rule
+    people = PEOPLE[scenario.compare] if scenario.compare else None
+    return RunFacts(
+        run_id=run_id,
+        scenario=scenario.model_copy(update={"game": game}).model_dump(mode="json"),
+        files=loaded.files,
+        rule={
+            "low": rule.low,
+            "high": rule.high,
+            "slope": rule.slope,
+            "intercept": rule.intercept,
+        },
+        population=loaded.population and loaded.population.model_dump(mode="json"),
+        hosts=loaded.hostfile.model_dump(mode="json"),
+        plan=plan.to_dict(),
+        equilibrium=asdict(equilibrium(game, scenario.agents)),
+        people=people and asdict(people),
+    )
+
+
+def _cpu_s() -> float:
+    """CPU seconds of this process and of its children that have ended."""
+    own = os.times()
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.user + own.system + children.ru_utime + children.ru_stime
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
