@@ -11,6 +11,7 @@ from agentsim.config.overrides import Override, split_set
 from agentsim.config.population import Population
 from agentsim.config.scenario import Scenario
 from agentsim.config.schema import KINDS, json_schema
+from agentsim.config.shape import flow
 
 __all__ = [
     "CODES",
@@ -24,6 +25,7 @@ __all__ = [
     "Override",
     "Population",
     "Scenario",
+    "flow",
     "json_schema",
     "load",
     "split_set",

@@ -76,17 +76,16 @@ def set_workers(node: Node | None, workers: int) -> Node:
     flag = "--workers"
     here = flag_place(flag, workers)
     value = flag_scalar(flag, workers)
-    root: Node = Mapping({}, here, flow=True)
-    if node is not None:
-        root = node
+    root: Node = Mapping({}, here, flow=True) if node is None else node
     hosts = find(root, "hosts")
     if hosts is None:
-        host = Mapping({"workers": Entry(here, value)}, here, flow=True)
-        return put(root, (("hosts", here),), Sequence((host,), here, flow=True)) or root
+        alone = Mapping({"workers": Entry(here, value)}, here, flow=True)
+        return put(root, (("hosts", here),), Sequence((alone,), here, flow=True)) or root
     for index, host in enumerate(hosts.items if isinstance(hosts, Sequence) else ()):
         if isinstance(host, Mapping):
             steps = (("hosts", here), (str(index), here), ("workers", here))
-            root = put(root, steps, value) or root
+            changed = put(root, steps, value)
+            root = root if changed is None else changed
     return root
 
 

@@ -106,6 +106,9 @@ def meant(problem: Problem, node: Node) -> NearMiss | None:
 def to_finding(problem: Problem, node: Node) -> Finding:
     """The finding for an error."""
     kind, path = problem.kind, problem.path
+    if kind == "missing" and isinstance(path[-1], int):
+        message = f"{name_of(path[:-1])} needs more values, found {path[-1]}"
+        return place(node, path[:-1]).finding("out-of-range", message)
     if kind == "missing":
         return missing_key(path, shape.snippet(problem.spot.type, str(path[-1])), node)
     if kind == "extra_forbidden":

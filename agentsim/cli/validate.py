@@ -1,0 +1,91 @@
+"""`agentsim validate`: check a scenario and the files that it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from agentsim.config import Loaded
+
+
+def validate(
+    file: Annotated[Path, typer.Argument(help="The scenario.", show_default=False)],
+    hosts: Annotated[Path | None, typer.Option(help="A hostfile.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Worker processes on each host.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Any field, e.g. model.temperature=0.5."),
+    ] = None,
+) -> None:
+    """Check a scenario and the files that it names; say what would run. Nothing is started."""
+    from agentsim.config import load, split_set
+    from agentsim.games import GAMES
+
+    overrides = [split_set(text) for text in set_ or []]
+    loaded = load(file, games=GAMES, overrides=overrides, hosts=hosts, workers=workers)
+    print(f"{file} is valid: {describe(loaded)}")
+
+
+def describe(loaded: Loaded) -> str:
+    """What would run, in one paragraph."""
+    from agentsim.config import flow
+
+    scenario = loaded.scenario
+    actions = scenario.agents * scenario.rounds * scenario.sessions
+    size = " × ".join(
+        (
+            _count(scenario.agents, "agent"),
+            _count(scenario.rounds, "round"),
+            _count(scenario.sessions, "session"),
+        )
+    )
+    game = loaded.game.model_dump(mode="json")
+    rules = ", ".join(f"{key} {flow(game[key])}" for key in ("range", "target") if key in game)
+    sentences = [
+        f"{size} of {game.get('type', 'a game')}" + (f" ({rules})" if rules else ""),
+        f"{_count(actions, 'action')}, seed {scenario.seed}",
+        _population(loaded),
+        _model(loaded),
+        _hosts(loaded),
+    ]
+    return ". ".join(sentence[0].upper() + sentence[1:] for sentence in sentences) + "."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _population(loaded: Loaded) -> str:
+    if loaded.population is None:
+        return "no population"
+    names = list(loaded.population.attributes)
+    listed = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    return f"population by {loaded.population.allocation}: {listed}"
+
+
+def _model(loaded: Loaded) -> str:
+    from agentsim.config import flow
+
+    model = loaded.scenario.model.model_dump()
+    backend = model.pop("backend")
+    if "temperature" not in model:
+        fields = ", ".join(f"{key} {flow(value)}" for key, value in model.items())
+        return f"model {backend}" + (f" ({fields})" if fields else "")
+    replies = loaded.scenario.replies
+    return (
+        f"model {backend} {model['name']} at temperature {model['temperature']:g}, "
+        f"at most {model['max_tokens']:,} tokens a reply, {_count(replies.attempts, 'attempt')}, "
+        f"prompt {loaded.scenario.prompt}"
+    )
+
+
+def _hosts(loaded: Loaded) -> str:
+    hosts = loaded.hostfile.hosts
+    workers = sum(host.workers for host in hosts)
+    return (
+        f"{_count(len(hosts), 'host')} by the {loaded.hostfile.launcher} launcher, "
+        f"{_count(workers, 'worker')}"
+    )
