@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ from agentsim.draws import Stream
 from agentsim.games.guess_average.spec import GuessAverageSpec
 from agentsim.models.rule import TARGET_NAMES
 from agentsim.rpc.messages import Settle
+
+_CHUNK = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +150,15 @@ def _statistics(spec: GuessAverageSpec, valid: NDArray[np.float64], n: int) -> d
     """Mean, median and target, as far as they exist."""
     if valid.size == 0:
         return {}
-    numbers = {"mean": math.fsum(valid.tolist()) / valid.size, "median": float(np.median(valid))}
+    numbers = {"mean": _sum(valid) / valid.size, "median": float(np.median(valid))}
     target = expressions.parse(spec.target, TARGET_NAMES).number({**numbers, "n": float(n)})
     return numbers if target is None else {**numbers, "target": target}
+
+
+def _sum(column: NDArray[np.float64]) -> float:
+    """The exact sum, rounded once: the same in any order and on any processor."""
+    parts = (column[i : i + _CHUNK].tolist() for i in range(0, column.size, _CHUNK))
+    return math.fsum(chain.from_iterable(parts))
 
 
 def _winners(
