@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from agentsim.config.population import Population, Real
+from agentsim.config.population import Attribute, Categories, Integer, Population, Real
 from agentsim.population import wording
+from agentsim.population.distributions import edges_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +23,14 @@ class _Said:
         name: the attribute's name as it is said.
         codes: `(n,)` int32, index into `values`.
         values: the distinct values as they are said.
-        raw: the distinct numbers, None for categories.
+        attribute: what the file says of it. Where a column is said is decided by this and never
+            by the values at hand, which differ between slices.
     """
 
     name: str
     codes: pa.Array[Any]
     values: list[str]
-    raw: list[float] | None
+    attribute: Attribute
 
     def phrase(self, form: Callable[[str], str]) -> pa.Array[Any]:
         """One text a row."""
@@ -108,9 +110,9 @@ def _assign(table: pa.Table, population: Population) -> _Roles:
         known = said.name.lower()
         role = next((role for role, names in singles.items() if known in names), None)
         size = next((i for i, names in enumerate(areas) if known in names), None)
-        if role is not None and getattr(roles, role) is None and _fits(role, said):
+        if role is not None and getattr(roles, role) is None and _fits(role, said.attribute):
             setattr(roles, role, said)
-        elif size is not None and _is_place(said) and size not in [s for s, _ in places]:
+        elif size is not None and size not in dict(places) and _fits("place", said.attribute):
             places.append((size, said))
         else:
             roles.rest.append(said)
@@ -119,47 +121,44 @@ def _assign(table: pa.Table, population: Population) -> _Roles:
 
 
 def _say(name: str, table: pa.Table, population: Population) -> _Said:
+    """Reads a column as words."""
     column: Any = table.column(name)
-    attribute = population.attributes[name]
+    attribute, said = population.attributes[name], wording.plain(name)
+    if isinstance(attribute, Categories):
+        array: Any = column.unify_dictionaries().combine_chunks()
+        words = [wording.plain(value) for value in array.dictionary.to_pylist()]
+        return _Said(said, array.indices, words, attribute)
+    digits = 0
     if isinstance(attribute, Real):
-        digits = wording.decimals(attribute.real)
         numbers = column.to_numpy()
-        whole_years = wording.plain(name).lower() in wording.AGE
-        # + 0.0 turns -0.0 into 0.0.
-        rounded = np.floor(numbers) if whole_years else np.round(numbers, digits)
-        column, digits = pa.chunked_array([pa.array(rounded + 0.0)]), 0 if whole_years else digits
-    else:
-        digits = 0
-    encoded = pc.dictionary_encode(column) if not _is_dictionary(column) else column
-    array: Any = encoded.unify_dictionaries().combine_chunks()
-    values = array.dictionary.to_pylist()
-    if _is_dictionary(column):
-        return _Said(wording.plain(name), array.indices, [wording.plain(v) for v in values], None)
-    said = [f"{value:.{digits}f}" for value in values]
-    return _Said(wording.plain(name), array.indices, said, values)
+        completed = said.lower() in wording.AGE
+        digits = 0 if completed else wording.decimals(attribute)
+        rounded = np.floor(numbers) if completed else np.round(numbers, digits)
+        column = pa.chunked_array([pa.array(rounded + 0.0)])  # + 0.0: no "-0.00"
+    array = column.combine_chunks().dictionary_encode()
+    words = [f"{value:.{digits}f}" for value in array.dictionary.to_pylist()]
+    return _Said(said, array.indices, words, attribute)
 
 
-def _is_dictionary(column: Any) -> bool:
-    return pa.types.is_dictionary(column.type)
-
-
-def _fits(role: str, said: _Said) -> bool:
-    """Whether all values of a column can be said in the place its name asks for."""
+def _fits(role: str, attribute: Attribute) -> bool:
+    """Whether every value can be said in the place that the attribute's name asks for."""
     if role == "age":
-        return said.raw is not None and all(value >= 0 for value in said.raw)
+        if isinstance(attribute, Categories):
+            return False
+        ages = attribute.integer if isinstance(attribute, Integer) else attribute.real
+        return edges_of(ages)[0] >= 0
     if role == "income":
         return True
-    if said.raw is not None:
+    if not isinstance(attribute, Categories):
         return False
+    values = [wording.plain(value) for value in attribute.categories]
     if role == "occupation":
         return all(
-            wording.names_a_person(v) or v.lower() in wording.STATUS_ADJECTIVES for v in said.values
+            wording.names_a_person(v) or v.lower() in wording.STATUS_ADJECTIVES for v in values
         )
-    return all(said.values)
-
-
-def _is_place(said: _Said) -> bool:
-    return said.raw is None and all(wording.is_proper(value) for value in said.values)
+    if role == "place":
+        return all(wording.is_proper(value) for value in values)
+    return all(values)
 
 
 def _means(education: _Said | None, income: _Said | None) -> list[pa.Array[Any]]:

@@ -52,7 +52,7 @@ def write_personas(
     sessions, seed and the population's digest.
 
     Raises:
-        UserError: the population cannot be drawn; see `check`.
+        UserError: an attribute has a reserved name.
         ResultsError: the file cannot be written, e.g. because the disk is full.
     """
     check(population)

@@ -74,7 +74,7 @@ def sample(population: Population, n: int, *, seed: int, session: int) -> pa.Tab
         for categories (all of them, in file order), int64 for integers, float64 for reals.
 
     Raises:
-        UserError: the population cannot be drawn; see `check`.
+        UserError: an attribute has a reserved name.
     """
     if n < 0:
         raise ValueError(f"cannot draw {n} people")

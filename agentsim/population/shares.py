@@ -31,11 +31,7 @@ def expected(population: Population) -> dict[str, dict[str, Any]]:
         By attribute name. Categories: `{"shares": {category: share}}`, shares sum to 1. Numbers:
         `mean`, `sd`, `low`, `high` and `quantiles` (`{"0.05": …}`), computed from 20,000
         quantiles of the distribution.
-
-    Raises:
-        UserError: the population cannot be drawn; see `check`.
     """
-    distributions.check(population)
     points = (np.arange(_POINTS) + 0.5) / _POINTS
     found: dict[str, dict[str, Any]] = {}
     for name, attribute in population.attributes.items():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from agentsim.config.population import Distribution, HistogramOf, NormalOf
+from agentsim.config.population import Real
+from agentsim.population.distributions import edges_of
 
 AGE = frozenset({"age"})
 GENDER = frozenset({"gender", "sex"})
@@ -66,15 +67,8 @@ def is_proper(value: str) -> bool:
     return value[:1].isupper() or (value[:1].isalpha() and not value[:1].islower())
 
 
-def decimals(distribution: Distribution) -> int:
-    """Digits after the point that tell apart a hundredth of the distribution's range."""
-    if isinstance(distribution, HistogramOf):
-        low, high = distribution.histogram.edges[0], distribution.histogram.edges[-1]
-    elif isinstance(distribution, NormalOf):
-        low, high = distribution.normal.low, distribution.normal.high
-    else:
-        low, high = distribution.uniform.low, distribution.uniform.high
-    span = high - low
-    if span <= 0:
-        span = abs(low) or 1.0
+def decimals(attribute: Real) -> int:
+    """Digits after the point that tell apart a hundredth of the attribute's range, at most 12."""
+    edges = edges_of(attribute.real)
+    span = edges[-1] - edges[0]
     return min(max(2 - math.floor(math.log10(span)), 0), 12)
