@@ -18,6 +18,7 @@ from agentsim.results.parts import part_of, parts, read_part
 from agentsim.results.schema import SCHEMAS
 from agentsim.results.storage import read_json
 from agentsim.results.summary import run_end, summarise
+from agentsim.results.tally import column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,8 +104,8 @@ class Run:
                 table = read_part(path, [*_KEY, "value"])
                 wanted = _keys(table) == (session << 32) | round
                 if wanted.any():
-                    values: NDArray[np.float64] = table["value"].to_numpy()
-                    return values[wanted]
+                    values: NDArray[np.float64] = column(table, "value")[wanted]
+                    return values
         raise ResultsError(f"{self.path}: round {round} of session {session} is not settled")
 
     def _read(self, name: str) -> pa.Table:
@@ -136,7 +137,7 @@ def load_run(path: str | PathLike[str]) -> Run:
 
 
 def _keys(table: pa.Table) -> NDArray[np.int64]:
-    session, round = (table[name].to_numpy().astype(np.int64) for name in _KEY)
+    session, round = (column(table, name).astype(np.int64) for name in _KEY)
     return np.asarray((session << 32) | round)
 
 

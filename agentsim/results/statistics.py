@@ -45,12 +45,13 @@ def moments(values: NDArray[np.float64]) -> dict[str, float | None]:
 
 
 def bounds(
-    values: NDArray[np.float64], n: int, rule: Mapping[str, Any] | None
+    mean: float | None, valid: int, n: int, rule: Mapping[str, Any] | None
 ) -> dict[str, float | None] | None:
     """Between which numbers mean and target would lie, had the missing players answered anything.
 
     Args:
-        values: the valid values.
+        mean: over the valid values; None when there are none.
+        valid: how many values are valid.
         n: players.
         rule: `{low, high, slope, intercept}`; the last two None when the target is no straight
             line in the mean. None: the range is unknown, and so are the bounds.
@@ -60,15 +61,16 @@ def bounds(
     """
     if rule is None or not n:
         return None
-    total = math.fsum(values.tolist())
-    missing = n - values.size
-    low = (total + missing * rule["low"]) / n
-    high = (total + missing * rule["high"]) / n
-    target: list[float | None] = [None, None]
+    low, high = float(rule["low"]), float(rule["high"])
+    if mean is not None:
+        # Written so that nothing is lost to rounding when nobody is missing.
+        share = (n - valid) / n
+        low, high = mean + share * (low - mean), mean + share * (high - mean)
+    targets: list[float] | list[None] = [None, None]
     slope, intercept = rule.get("slope"), rule.get("intercept")
     if slope is not None and intercept is not None:
-        target = sorted(slope * mean + intercept for mean in (low, high))
-    return {"mean_low": low, "mean_high": high, "target_low": target[0], "target_high": target[1]}
+        targets = sorted(slope * end + intercept for end in (low, high))
+    return {"mean_low": low, "mean_high": high, "target_low": targets[0], "target_high": targets[1]}
 
 
 def over_sessions(means: Sequence[float]) -> dict[str, float | int | None]:

@@ -142,7 +142,7 @@ def _round(
             final if tally is None else {"n": tally.first_n, "mean": tally.first_mean}
         ),
         "final": final,
-        "bounds": bounds(valid, statuses.size, rule),
+        "bounds": bounds(described["mean"], valid.size, statuses.size, rule),
         "tokens": tally and {"prompt": tally.prompt_tokens, "completion": tally.completion_tokens},
         "latency_s": tally and {"median": tally.latency_median_s, "p95": tally.latency_p95_s},
         "wall_s": announced.get("wall_s"),

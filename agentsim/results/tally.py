@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from agentsim.ids import Round
 from agentsim.replies import STATUSES, Status
+from agentsim.results.columns import to_numpy
 from agentsim.results.directory import RunDirectory
 from agentsim.results.parts import parts, read_part
 from agentsim.results.statistics import exact_mean
@@ -92,7 +93,7 @@ def column(table: pa.Table, name: str) -> NDArray[Any]:
         values, codes = _coded(chunked)
         order = np.array([STATUSES.index(Status(value)) for value in values] or [0], np.uint8)
         return order[codes]
-    chunks = [chunk.to_numpy(zero_copy_only=False) for chunk in chunked.chunks]
+    chunks = [to_numpy(chunk) for chunk in chunked.chunks]
     return np.concatenate(chunks) if chunks else np.empty(0)
 
 
@@ -142,5 +143,5 @@ def _coded(chunked: pa.ChunkedArray[Any]) -> tuple[list[str], NDArray[np.int32]]
     chunks: list[Any] = chunked.unify_dictionaries().chunks
     if not chunks:
         return [], np.empty(0, np.int32)
-    codes = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in chunks]
+    codes = [to_numpy(chunk.indices) for chunk in chunks]
     return chunks[0].dictionary.to_pylist(), np.concatenate(codes)
