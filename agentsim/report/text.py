@@ -1,0 +1,155 @@
+"""What the terminal shows at the end of a run: first how far its numbers can be trusted.
+
+Everything is plain ASCII but names and model texts, fits into 80 columns, and reads the same
+without colours.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from agentsim.report import rounds
+from agentsim.report.words import Number, count, duration, share, table
+
+_TRUNCATED_SHARE = 0.01
+_SMALL_MODELS = {"smollm2-135m": "135M"}
+_REASONS = 5
+_INDENT = (0, 0, 0, 2)
+
+Data = Mapping[str, Any]
+
+
+def render(summary: Data, manifest: Data, *, path: Path) -> RenderableType:
+    """The end of a run, for `Console.print`.
+
+    Args:
+        summary: contents of summary.json.
+        manifest: contents of manifest.json.
+        path: the run's directory.
+    """
+    number = Number.of(manifest.get("rule"))
+    return Group(
+        _title(summary),
+        *_section(_trust(summary, manifest)),
+        *_section(_rounds(summary, manifest, number)),
+        *_section(_replies(summary, number)),
+        *_section([*_cost(summary), *_files(path)]),
+    )
+
+
+def plain(summary: Data, manifest: Data, *, path: Path, width: int = 80) -> str:
+    """The same as text without colours, for files and pipes."""
+    out = io.StringIO()
+    console = Console(file=out, width=width, color_system=None, force_terminal=False)
+    console.print(render(summary, manifest, path=path))
+    return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
+
+
+def _section(blocks: Sequence[RenderableType]) -> list[RenderableType]:
+    """The blocks, indented, after an empty line; nothing when there are none."""
+    return [Text(), *(Padding(block, _INDENT) for block in blocks)] if blocks else []
+
+
+def _title(summary: Data) -> Text:
+    run = summary["run"]
+    good = run["state"] == "finished"
+    title = Text.assemble(
+        (run["name"] or "run", "bold"), ": ", (run["state"], "bold green" if good else "bold red")
+    )
+    if run["wall_s"] is not None:
+        title.append(f" {'in' if good else 'after'} {duration(run['wall_s'])}")
+    if run["rounds_settled"] != run["rounds_expected"]:
+        settled, expected = count(run["rounds_settled"]), count(run["rounds_expected"])
+        title.append(f", with {settled} of {expected} rounds settled")
+    if run["reason"]:
+        title.append(f"\n{run['reason']}", "red")
+    return title
+
+
+def _trust(summary: Data, manifest: Data) -> list[RenderableType]:
+    """How many actions are valid, and what should make the reader careful."""
+    actions = summary["actions"]
+    missing, settled = actions["missing"], actions["settled"]
+    valid = f"{count(actions['valid'])} of {count(settled)} actions are valid"
+    valid += f" ({share(actions['valid'], settled)})" if settled else ""
+    line = Text(valid, "bold yellow" if missing or not settled else "bold green")
+    if missing:
+        kinds = (f"{n:,} {status}" for status, n in actions["statuses"].items() if status != "ok")
+        line.append_text(Text(f"; {count(missing)} missing: {', '.join(kinds)}", "yellow"))
+    return [line, *(Text(warning, "yellow") for warning in _warnings(summary, manifest))]
+
+
+def _warnings(summary: Data, manifest: Data) -> Iterator[str]:
+    attempts = summary["attempts"]
+    model = (manifest.get("scenario") or {}).get("model") or {}
+    cut = sum(entry["statuses"].get("truncated", 0) for entry in attempts["by_attempt"])
+    if cut > _TRUNCATED_SHARE * attempts["total"]:
+        now = f" (now {model['max_tokens']:,})" if "max_tokens" in model else ""
+        part = share(cut, attempts["total"])
+        yield f"{count(cut)} replies ({part}) were truncated: raise model.max_tokens{now}"
+    if model.get("backend") == "llama_cpp":
+        name = Path(str(model.get("name", ""))).name.lower()
+        for prefix, size in _SMALL_MODELS.items():
+            if name.startswith(prefix):
+                yield f"a {size} model proves the plumbing, not a hypothesis"
+
+
+def _rounds(summary: Data, manifest: Data, number: Number) -> list[RenderableType]:
+    if not summary["rounds"]:
+        return []
+    notes = (Text(note, "dim") for note in rounds.notes(summary, manifest))
+    return [table(rounds.columns(summary, number)), *notes]
+
+
+def _replies(summary: Data, number: Number) -> list[RenderableType]:
+    """Every status by attempt, why replies were not valid, and what asking again changed; nothing
+    for scripted players."""
+    if summary["tokens"] is None:
+        return []
+    entries = [(entry["attempt"], entry["statuses"]) for entry in summary["attempts"]["by_attempt"]]
+    names = dict.fromkeys(name for _, statuses in entries for name in statuses)
+    cells = {
+        "attempt": [str(attempt) for attempt, _ in entries],
+        "replies": [count(sum(statuses.values())) for _, statuses in entries],
+        **{name: [count(statuses.get(name, 0)) for _, statuses in entries] for name in names},
+    }
+    blocks: list[RenderableType] = [table(cells)]
+    if reasons := summary["reasons"][:_REASONS]:
+        blocks += [Text("why replies were not valid", "bold")]
+        blocks += [
+            Text(f"{row['count']:7,}  {row['status']}: {row['reason']}", no_wrap=True)
+            for row in reasons
+        ]
+    if len(entries) > 1:
+        blocks += [Text(), table(rounds.first_and_final(summary, number))]
+    return blocks
+
+
+def _cost(summary: Data) -> Iterator[RenderableType]:
+    tokens = summary["tokens"]
+    if tokens is None:
+        return
+    line = f"tokens: {count(tokens['prompt'])} in prompts, {count(tokens['completion'])} in replies"
+    if (rate := summary["tokens_per_s"]) is not None:
+        line += f", {rate:,.0f} a second"
+    yield Text(line)
+    latencies = [row["latency_s"] for row in summary["rounds"] if row["latency_s"]]
+    if latencies:
+        medians = sorted(latency["median"] for latency in latencies)
+        worst = max(latency["p95"] for latency in latencies)
+        span = duration(medians[0])
+        if duration(medians[-1]) != span:
+            span += f" to {duration(medians[-1])}"
+        yield Text(f"a reply took {span} (median of a round); 95 % took under {duration(worst)}")
+
+
+def _files(path: Path) -> Iterator[RenderableType]:
+    yield Text.assemble("files: ", (str(path), "bold"), overflow="fold")
+    yield Text(f'to read: agentsim.load_run("{path}")', "dim", overflow="fold")
