@@ -156,6 +156,15 @@ def test_the_same_run_writes_the_same_bytes(adults: Population, tmp_path: Path) 
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
+def test_a_reader_of_the_old_file_is_not_disturbed(adults: Population, tmp_path: Path) -> None:
+    path = tmp_path / "personas.parquet"
+    path.write_bytes(b"what was there before")
+    with path.open("rb") as file:
+        write_personas(path, adults, agents=10, sessions=1, seed=7)
+        assert file.read() == b"what was there before"
+    assert len(read_personas(path, session=1)) == 10
+
+
 def test_nothing_is_left_when_the_disk_is_full(adults: Population, tmp_path: Path) -> None:
     path = tmp_path / "personas.parquet"
     path.write_bytes(b"what was there before")
