@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentsim.report.words import NOTHING, Number, count
+from agentsim.report.words import NOTHING, Number, count, width_of
 
 Data = Mapping[str, Any]
 Columns = dict[str, list[str]]
+
+_LEAST = ("won by", "median", "sessions", "sd", "people", "target")
 
 
 def by_round(rounds: Sequence[Data]) -> dict[int, list[Data]]:
@@ -23,6 +25,19 @@ def by_round(rounds: Sequence[Data]) -> dict[int, list[Data]]:
 def is_one_session(summary: Data) -> bool:
     """Whether all settled rounds are of one session."""
     return len({row["session"] for row in summary["rounds"]}) == 1
+
+
+def fitting_columns(summary: Data, number: Number, width: int) -> Columns:
+    """The columns that fit: with fewer decimals, then without those that matter least."""
+    for decimals in range(number.decimals, -1, -1):
+        cells = columns(summary, Number(decimals))
+        if width_of(cells) <= width:
+            return cells
+    for title in _LEAST:
+        cells.pop(title, None)
+        if width_of(cells) <= width:
+            break
+    return cells
 
 
 def columns(summary: Data, number: Number) -> Columns:
@@ -45,8 +60,8 @@ def notes(summary: Data, manifest: Data) -> Iterator[str]:
     if is_one_session(summary):
         yield "one session: no interval between sessions"
     else:
-        yield "mean: of the sessions' means; sessions are the independent repetitions"
-        yield "interval: 95 %, Student's t between sessions"
+        yield "mean: of the sessions' means, the independent units; sd: between these means"
+        yield "interval: 95 % for the mean, Student's t"
     if people := summary["people"]:
         yield f"people: {people['source']}, {people['note']}"
     if words := (manifest.get("equilibrium") or {}).get("words"):
@@ -88,7 +103,7 @@ def _several_sessions(summary: Data, number: Number) -> Columns:
         "mean": [number(row["mean_of_means"]) for row in rows],
         "interval": [number.span(row["low"], row["high"]) for row in rows],
         "could be": [_could_be(group, number) for group in groups],
-        "sd between": [number(row["sd_between_sessions"]) for row in rows],
+        "sd": [number(row["sd_between_sessions"]) for row in rows],
         "target": [number(_mean_over(group, "target")) for group in groups],
     }
 
@@ -104,7 +119,7 @@ def _won_by(row: Data, number: Number) -> str:
 def _could_be(group: Sequence[Data], number: Number) -> str:
     """Bounds on the mean, averaged over sessions."""
     bounds = [row["bounds"] for row in group]
-    if None in bounds:
+    if None in bounds or not any(row["missing"] for row in group):
         return NOTHING
     low, high = (
         math.fsum(each[key] for each in bounds) / len(bounds) for key in ("mean_low", "mean_high")

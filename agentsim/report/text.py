@@ -22,6 +22,7 @@ _TRUNCATED_SHARE = 0.01
 _SMALL_MODELS = {"smollm2-135m": "135M"}
 _REASONS = 5
 _INDENT = (0, 0, 0, 2)
+_WIDTH = 80 - _INDENT[3]
 
 Data = Mapping[str, Any]
 
@@ -105,7 +106,7 @@ def _rounds(summary: Data, manifest: Data, number: Number) -> list[RenderableTyp
     if not summary["rounds"]:
         return []
     notes = (Text(note, "dim") for note in rounds.notes(summary, manifest))
-    return [table(rounds.columns(summary, number)), *notes]
+    return [table(rounds.fitting_columns(summary, number, _WIDTH)), *notes]
 
 
 def _replies(summary: Data, number: Number) -> list[RenderableType]:
@@ -122,13 +123,14 @@ def _replies(summary: Data, number: Number) -> list[RenderableType]:
     }
     blocks: list[RenderableType] = [table(cells)]
     if reasons := summary["reasons"][:_REASONS]:
-        blocks += [Text("why replies were not valid", "bold")]
+        blocks += [Text(), Text("why replies were not valid", "bold")]
         blocks += [
             Text(f"{row['count']:7,}  {row['status']}: {row['reason']}", no_wrap=True)
             for row in reasons
         ]
     if len(entries) > 1:
-        blocks += [Text(), table(rounds.first_and_final(summary, number))]
+        title = Text("first attempts alone, beside the final actions", "bold")
+        blocks += [Text(), title, table(rounds.first_and_final(summary, number))]
     return blocks
 
 

@@ -13,6 +13,7 @@ NOTHING = "-"
 _DECIMALS = 4
 _HEAD_ROWS = 15
 _TAIL_ROWS = 5
+_GAP = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,15 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def width_of(columns: Mapping[str, Sequence[str]]) -> int:
+    """Characters that a table of these columns is wide."""
+    widths = (max(map(len, (title, *cells))) for title, cells in columns.items())
+    return sum(widths) + _GAP * (len(columns) - 1)
+
+
 def table(columns: Mapping[str, Sequence[str]]) -> Table:
     """A table of right-aligned columns, by title; the middle of a very long one is left out."""
-    result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    result = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
     for title in columns:
         result.add_column(title, justify="right", no_wrap=True)
     rows = list(zip(*columns.values(), strict=True))
