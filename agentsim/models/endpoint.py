@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import ipaddress
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -203,8 +204,11 @@ class Endpoint:
             return "the server's TLS certificate is not trusted"
         if isinstance(error, aiohttp.ClientHttpProxyError):
             return f"the proxy refused with HTTP {error.status}"
+        if isinstance(error, aiohttp.ClientConnectorDNSError):
+            return f"cannot connect (the name {self._base.host} is not known)"
         if isinstance(error, aiohttp.ClientConnectorError):
-            return f"cannot connect ({error.os_error.strerror or type(error).__name__})"
+            number = error.os_error.errno
+            return f"cannot connect ({os.strerror(number) if number else 'no further reason'})"
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             return f"cannot connect within {self._policy.connect_timeout_s:g} s"
         if isinstance(error, TimeoutError):

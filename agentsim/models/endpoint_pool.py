@@ -219,7 +219,10 @@ class EndpointPool:
         jitter = jitter_of(request.seed, progress.http_requests)
         endpoint.gate.leave(ticket, outcome.verdict, pause_s=outcome.pause_s, jitter=jitter)
         if was_trusted != health.trusted:
-            self._tell(endpoint, "back" if health.trusted else "left", outcome.error)
+            if health.trusted:
+                self._tell(endpoint, "back", "answers again")
+            else:
+                self._tell(endpoint, "left", f"failed too often in a row: {outcome.error}")
         progress.outcome = outcome
         progress.endpoint = endpoint.url
         progress.http_requests += sent

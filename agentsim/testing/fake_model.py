@@ -50,6 +50,7 @@ class FakeModelServer:
             `refuse` answers 400.
         models: names that `/v1/models` lists; a request for another one gets 404. None given: any
             name will do.
+        any_model: a name that is not listed will do, too.
         api_key: asked for as a bearer token.
         refused_fields: request fields that get 400, as servers do that do not know them.
 
@@ -65,6 +66,7 @@ class FakeModelServer:
         faults: Script | None = None,
         structured: bool | Literal["lie", "refuse"] = True,
         models: Iterable[str] = (),
+        any_model: bool = False,
         api_key: str | None = None,
         refused_fields: Iterable[str] = (),
     ) -> None:
@@ -74,6 +76,7 @@ class FakeModelServer:
         self._replies = _player(replies, repeat_last=True)
         self._faults = _player(faults, repeat_last=False)
         self._models = list(models)
+        self._any_model = any_model
         self._api_key = api_key
         self._refused_fields = list(refused_fields)
         self._times: Counter[str] = Counter()
@@ -151,7 +154,7 @@ class FakeModelServer:
         if not self._authorized(request):
             return _error(401, "Incorrect API key provided")
         name = ask.body.get("model")
-        if self._models and name not in self._models:
+        if self._models and name not in self._models and not self._any_model:
             return _error(404, f"The model `{name}` does not exist")
         for field in self._refused_fields:
             if field in ask.body:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -34,6 +35,13 @@ def request_of(agent: int = 0, **fields: Any) -> Request:
         "seed": 1000 + agent,
     }
     return Request(agent=agent, **(defaults | fields))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Lets other tasks run until the condition holds; fails when it never does."""
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0)
 
 
 class Told(list[EndpointEvent]):
