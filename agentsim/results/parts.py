@@ -57,10 +57,10 @@ def read_part(path: Path, columns: list[str] | None = None) -> pa.Table:
         with pq.ParquetFile(path) as file:
             return file.read(columns)
     except (OSError, pa.ArrowException) as error:
-        raise ResultsError(
-            f"{path}: cannot read the table: {error}; "
-            "agentsim.results.rebuild makes the tables again from the journal"
-        ) from error
+        help = ""
+        if path.parent.name in TABLES:
+            help = "; agentsim.results.rebuild makes the tables again from the journal"
+        raise ResultsError(f"{path}: cannot read the table: {error}{help}") from error
 
 
 def compact(directory: RunDirectory) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-import msgspec
-
 from agentsim.errors import ResultsError
 from agentsim.ids import Round
 from agentsim.results.directory import TABLES, RunDirectory
@@ -47,7 +45,7 @@ class _Rebuild:
         for frame in frames(self._journal):
             try:
                 self._take(frame)
-            except (msgspec.DecodeError, IndexError, KeyError) as error:
+            except (ValueError, IndexError, KeyError) as error:
                 raise ResultsError(
                     f"{self._journal}: the record at byte {frame.offset} does not make sense: "
                     f"{error}"
