@@ -38,10 +38,11 @@ def near_miss(path: Path, fields: Fields, node: Node) -> NearMiss | None:
     if not meant or key in fields or not isinstance(parent, Mapping) or meant in parent.entries:
         return None
     field = fields[meant]
-    required = field is None or field.is_required()
+    required = field.is_required() if field else len(fields) == 1
     hint = f"did you mean `{meant}`?" + (" it is required and missing" if required else "")
     where = key_place(node, path) or parent.place
-    finding = where.finding("unknown-key", _unknown(path), one_of_keys(fields, meant), hint)
+    expected = one_of_keys(fields, meant) if len(fields) > 1 else ""
+    finding = where.finding("unknown-key", _unknown(path), expected, hint)
     return NearMiss(path, meant, finding)
 
 

@@ -74,6 +74,7 @@ def load(
     game: BaseModel | None = None
     if root is not None:
         for override in overrides:
+            reading.flags.append(flags.before(override))
             root, findings = flags.apply(root, override)
             reading.add(findings)
         if hosts is not None:
@@ -96,6 +97,7 @@ class _Reading:
     files: dict[str, str] = field(default_factory=dict)
     findings: dict[Finding, None] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
 
     def add(self, findings: Iterable[Finding]) -> None:
         """Note findings; the same one is said once."""
@@ -126,7 +128,8 @@ class _Reading:
         if isinstance(root, Mapping):
             return root
         if root is None and not findings:
-            self.add([Finding("missing-key", f"`{path}` is empty", path, 1, 1)])
+            expected = "lines like `key: value`"
+            self.add([Finding("missing-key", f"`{path}` is empty", path, 1, 1, expected=expected)])
         elif root is not None:
             message = f"the file must be a map, found {found(root, ())}"
             self.add([root.place.finding("wrong-type", message, "lines like `key: value`")])
@@ -134,15 +137,14 @@ class _Reading:
 
     def sorted(self) -> tuple[Finding, ...]:
         """Findings by file in the order of reading, flags last; then by place."""
-        found = list(self.findings)
-        names = list(dict.fromkeys([*self.names, *(item.file for item in found)]))
-        typed = list(dict.fromkeys(item.source for item in found))
+        order = {name: index for index, name in enumerate(dict.fromkeys(self.names))}
 
-        def order(item: Finding) -> tuple[int, int, int, int]:
-            flag = typed.index(item.source) if item.source and item.line == 0 else 0
-            return names.index(item.file), item.line, flag, item.column
+        def place_of(item: Finding) -> tuple[int, int, int, int]:
+            typed = [item.source.startswith(flag) for flag in self.flags]
+            flag = typed.index(True) if item.line == 0 and True in typed else len(typed)
+            return order.get(item.file, len(order)), item.line, flag, item.column
 
-        return tuple(sorted(found, key=order))
+        return tuple(sorted(self.findings, key=place_of))
 
 
 def _scenario(

@@ -10,6 +10,7 @@ _ALONE = frozenset(("apikey", "authorization", "bearer", "credential", "credenti
     *("passphrase", "passwd", "password", "passwords", "pwd", "secret", "secrets", "token")
 }
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_USER = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _ASSIGNMENT = re.compile(r"""["']?([A-Za-z0-9_.-]+)["']?\s*[:=]""")
 
 
@@ -26,8 +27,14 @@ def mask_spans(line: str, spans: list[tuple[int, int]]) -> str:
     return line.rstrip() if spans else line
 
 
+def mask_addresses(text: str) -> str:
+    """A text with users and passwords of addresses hidden, at the same length."""
+    return _USER.sub(lambda found: "*" * len(found[0]), text)
+
+
 def mask_text(line: str) -> str:
     """A line with everything behind a secret-looking key hidden: for comments and broken YAML."""
+    line = mask_addresses(line)
     for found in _ASSIGNMENT.finditer(line):
         if not is_secret(found[1]):
             continue

@@ -40,25 +40,31 @@ def split_set(text: str, flag: str = "--set") -> Override:
     raise ConfigError((finding,))
 
 
+def before(override: Override) -> str:
+    """What stands before the value on the command line."""
+    key, _, flag = override
+    return f"{flag} {key}=" if flag == "--set" else f"{flag} "
+
+
 def apply(node: Node, override: Override) -> tuple[Node, list[Finding]]:
     """The tree with one value set, or unchanged with findings."""
     key, text, flag = override
     text = text.encode("utf-8", "replace").decode("utf-8")
-    before = f"{flag} {key}=" if flag == "--set" else f"{flag} "
-    where = document(flag, text, flag=before)
+    start = before(override)
+    where = document(flag, text, flag=start)
     steps = _steps(key, flag, where)
     if is_secret(key.rpartition(".")[2]):
         for line, content in enumerate(where.lines):
-            start = len(before) if line == 0 else 0
-            where.hide(Place(where, line, start, max(len(content) - start, 1)))
+            first = len(start) if line == 0 else 0
+            where.hide(Place(where, line, first, max(len(content) - first, 1)))
     if not all(name for name, _ in steps):
         place = Place(where, 0, len(flag) + 1, len(key))
         return node, [place.finding("bad-override", f"{shown(key, 60)} is not a dotted key")]
-    value, findings = parse(text, where, offset=len(before))
+    value, findings = parse(text, where, offset=len(start))
     if value is None:
         if findings:
             return node, findings
-        value = Scalar(None, "", False, Place(where, 0, len(before)))
+        value = Scalar(None, "", False, Place(where, 0, len(start)))
     changed = put(node, steps, value)
     if changed is None:
         problem = f"{shown(key, 60)} goes into a list that has no such position"

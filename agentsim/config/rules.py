@@ -149,5 +149,5 @@ def needs_no_password(url: str) -> str:
     except ValueError:
         raise PydanticCustomError("bad-value", "base_url is not an address") from None
     if inside:
-        raise PydanticCustomError("secret-in-file", "base_url holds a user or a password")
+        raise PydanticCustomError("secret-in-file", "an address with a user or a password")
     return url

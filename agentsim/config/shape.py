@@ -189,10 +189,10 @@ def bounds(kind: Type) -> str:
         elif isinstance(item, annotated_types.Gt):
             low = f"above {number(item.gt)}"
         elif isinstance(item, annotated_types.Le):
-            high = f"to {number(item.le)}"
+            high = f"{'to' if low.startswith('from') else 'at most'} {number(item.le)}"
         elif isinstance(item, annotated_types.Lt):
             high = f"below {number(item.lt)}"
-    joint = " and " if low and (low.startswith("above") or high.startswith("below")) else " "
+    joint = " " if high.startswith("to") else ", "
     return joint.join(part for part in (low, high) if part)
 
 
@@ -218,12 +218,13 @@ def example_of(kind: Type) -> Any:
     if field and field.examples:
         return field.examples[0]
     if field and field.default not in (None, PydanticUndefined):
-        default = field.default
-        return default.model_dump() if isinstance(default, BaseModel) else default
+        return field.default
     model = as_model(kind.form)
     if model:
-        required = [name for name, field in model.model_fields.items() if field.is_required()]
-        return {name: example_of(_below(kind, name)) for name in required} or None
+        fields = model.model_fields
+        names = [name for name in fields if fields[name].is_required()] or list(fields)
+        examples = {name: example_of(_below(kind, name)) for name in names}
+        return {name: example for name, example in examples.items() if example is not None}
     if get_origin(kind.form) is Literal:
         return get_args(kind.form)[0]
     return None
@@ -237,6 +238,8 @@ def snippet(kind: Type, name: str) -> str:
 
 def flow(value: Any) -> str:
     """A value as YAML on one line."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump(exclude_none=True)
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):

@@ -43,6 +43,25 @@ _PROBLEMS = {
         "a `\\` in double quotes starts no known escape",
         "single quotes keep a `\\` as it is",
     ),
+    "did not find expected node content": (
+        "a value is missing, or starts with a sign of YAML",
+        'quotes around text that starts with , ] } or another sign: "…"',
+    ),
+    "mapping keys are not allowed": (
+        "a `? ` stands where no key can be",
+        'quotes around text that starts with `? `: "…"',
+    ),
+    "did not find expected comment or line break": (
+        "something follows `|` or `>` in its line",
+        "the text below it, indented",
+    ),
+    "did not find expected alphabetic or numeric character": (
+        "a `&` or `*` without a name",
+        'quotes around text that starts with `&` or `*`: "…"',
+    ),
+    "found unexpected ':'": ("a `:` stands inside a list or map", 'quotes around it: "…"'),
+    "directive": ("a line that starts with `%`", 'quotes around it: "%…"'),
+    "tab character": ("a tab stands where only spaces indent", "spaces"),
     "exceeded maximum nesting depth": ("lists and maps are nested too deeply", ""),
 }
 
@@ -74,7 +93,7 @@ def _place(mark: Any, where: Document, offset: int) -> Place:
     if mark is None:
         return Place(where, 0, offset)
     line = min(mark.line, len(where.lines) - 1)
-    while line > 0 and mark.line != line and not where.lines[line].strip():
+    while line > 0 and not where.lines[line].strip():
         line -= 1
     column = mark.column + (offset if line == 0 else 0)
     if line != mark.line:

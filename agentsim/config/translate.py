@@ -107,7 +107,7 @@ def to_finding(problem: Problem, node: Node) -> Finding:
     """The finding for an error."""
     kind, path = problem.kind, problem.path
     if kind == "missing" and isinstance(path[-1], int):
-        message = f"{name_of(path[:-1])} needs more values, found {path[-1]}"
+        message = f"{name_of(path[:-1])} needs more than {path[-1]} values"
         return place(node, path[:-1]).finding("out-of-range", message)
     if kind == "missing":
         return missing_key(path, shape.snippet(problem.spot.type, str(path[-1])), node)
@@ -215,10 +215,12 @@ def _other(problem: Problem, node: Node) -> Finding:
     name, what = name_of(problem.path), found(node, problem.path)
     if kind in ("too_short", "string_too_short"):
         least = context.get("min_length", 1)
-        message = f"{name} must not be empty" if least == 1 else f"{name} needs {least} at least"
+        message = f"{name} must not be empty"
+        if least > 1:
+            message = f"{name} needs at least {least} {_unit(kind)}"
         return _at(problem, node, "out-of-range", message)
     if kind in ("too_long", "string_too_long"):
-        message = f"{name} takes {context.get('max_length')} at most"
+        message = f"{name} takes at most {context.get('max_length')} {_unit(kind)}"
         return _at(problem, node, "out-of-range", message)
     if kind == "string_pattern_mismatch":
         words = _PATTERNS.get(context["pattern"], "text of another form")
@@ -227,3 +229,8 @@ def _other(problem: Problem, node: Node) -> Finding:
         return _at(problem, node, "bad-value", f"{name} cannot be {what}", expected)
     words = str(context.get("error") or problem.error["msg"])
     return _at(problem, node, "bad-value", f"{name}: {words}")
+
+
+def _unit(kind: str) -> str:
+    """What a length counts."""
+    return "characters" if kind.startswith("string") else "values"

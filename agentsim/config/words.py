@@ -11,7 +11,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from agentsim.config.files import shown
-from agentsim.config.masking import MASK, is_secret
+from agentsim.config.masking import MASK, is_secret, mask_addresses
 from agentsim.config.tree import Mapping, Node, Path, Scalar, find
 
 _LISTED = 6
@@ -32,7 +32,7 @@ def found(node: Node, path: Path) -> str:
         return f"`{MASK}`"
     if not here.written and not here.quoted:
         return "nothing"
-    text = " ".join(here.written.split())
+    text = mask_addresses(" ".join(here.written.split()))
     return shown(f'"{text}"' if here.quoted else text, 60)
 
 
