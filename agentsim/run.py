@@ -10,6 +10,7 @@ from agentsim import plan, serving
 from agentsim.cluster import open_cluster
 from agentsim.config import Loaded
 from agentsim.config.models import LANGUAGE_MODELS, LlamaCpp, OpenAI
+from agentsim.errors import UserError
 from agentsim.launch import LocalLauncher
 from agentsim.orchestrator.observer import Observer
 from agentsim.orchestrator.play import Play, RunSpec
@@ -32,6 +33,8 @@ async def run(loaded: Loaded, path: Path, observer: Observer) -> None:
         asyncio.CancelledError: the run was interrupted; likewise.
     """
     scenario = loaded.scenario
+    if path.exists():
+        raise UserError(f"{path}: exists already; a run's directory is never overwritten")
     api_key = _ready(loaded)
     run_plan = plan.make(scenario, loaded.hostfile)
     async with Record(loaded, run_plan, path) as record:

@@ -17,7 +17,7 @@ from agentsim.cli.live import Live
 from agentsim.config import Loaded, load
 from agentsim.games import GAMES
 from agentsim.orchestrator.observer import Observer, Silent
-from agentsim.report.text import render
+from agentsim.report.text import plain, render
 from agentsim.results import default_path, read_manifest, read_summary
 from agentsim.run import run
 
@@ -53,7 +53,11 @@ def execute(
     elif quiet:
         print(path)
     else:
-        Console().print(render(read_summary(path), read_manifest(path), path=path))
+        shown = read_summary(path), read_manifest(path)
+        if sys.stdout.isatty():
+            Console().print(render(*shown, path=path))
+        else:
+            sys.stdout.write(plain(*shown, path=path))
     return 0
 
 

@@ -32,6 +32,7 @@ def run(
 ) -> None:
     """Play a scenario and write what happened to a directory of its own."""
     from agentsim.cli.execute import execute
+    from agentsim.config import split_set
 
     flags: dict[str, Any] = {
         "agents": agents,
@@ -40,16 +41,8 @@ def run(
         "seed": seed,
     }
     overrides = [(key, str(value), f"--{key}") for key, value in flags.items() if value is not None]
-    overrides += [_split(text) for text in set_ or []]
+    overrides += [split_set(text) for text in set_ or []]
     sys.exit(
         execute(file, overrides, hosts=hosts, workers=workers, out=out, quiet=quiet, json=json)
     )
 
-
-def _split(text: str) -> tuple[str, str, str]:
-    key, separator, value = text.partition("=")
-    if not separator or not key:
-        raise typer.BadParameter(
-            f"{text!r} is not KEY=VALUE, e.g. model.temperature=0.5", param_hint="--set"
-        )
-    return key.strip(), value, "--set"
