@@ -16,7 +16,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from agentsim.report import rounds
-from agentsim.report.words import Number, count, duration, share, table
+from agentsim.report.words import Number, count, duration, printable, share, table
 
 _TRUNCATED_SHARE = 0.01
 _SMALL_MODELS = {"smollm2-135m": "135M"}
@@ -70,7 +70,7 @@ def _title(summary: Data) -> Text:
         settled, expected = count(run["rounds_settled"]), count(run["rounds_expected"])
         title.append(f", with {settled} of {expected} rounds settled")
     if run["reason"]:
-        title.append(f"\n{run['reason']}", "red")
+        title.append("\n" + printable(run["reason"]), "red")
     return title
 
 
@@ -125,7 +125,7 @@ def _replies(summary: Data, number: Number) -> list[RenderableType]:
     if reasons := summary["reasons"][:_REASONS]:
         blocks += [Text(), Text("why replies were not valid", "bold")]
         blocks += [
-            Text(f"{row['count']:7,}  {row['status']}: {row['reason']}", no_wrap=True)
+            Text(f"{row['count']:7,}  {row['status']}: {printable(row['reason'])}", no_wrap=True)
             for row in reasons
         ]
     if len(entries) > 1:

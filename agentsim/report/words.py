@@ -71,6 +71,13 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def printable(text: str) -> str:
+    """Text that was written by a model or a server, on one line and unable to steer a terminal."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
+
+
 def width_of(columns: Mapping[str, Sequence[str]]) -> int:
     """Characters that a table of these columns is wide."""
     widths = (max(map(len, (title, *cells))) for title, cells in columns.items())

@@ -23,12 +23,12 @@ def numbers(
     """A numeric array.
 
     Args:
-        values: `(n,)`; an integer that does not fit the type is an error.
+        values: `(n,)`. An array must fit the type; of a list this is checked.
         type: any fixed-width numeric type.
         valid: `(n,)`, False where the value is null; None: nowhere.
 
     Raises:
-        OverflowError: a number does not fit.
+        OverflowError: a number of a list does not fit.
     """
     dtype = type.to_pandas_dtype()
     column = np.ascontiguousarray(values, dtype=dtype)
