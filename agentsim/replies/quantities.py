@@ -1,0 +1,429 @@
+"""Puts tokens together to quantities: sign, digits, percent, fraction, and what speaks against it.
+
+A quantity is a number as a reader sees it. It has a value, or a reason why it has none (`doubt`);
+and it may have a `role`, when it plainly is something else than an answer: a label (`round 3`), a
+count (`67 players`), an age, an ordinal, part of a name, the game's range or the rule restated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from agentsim.replies import vocabulary as words
+from agentsim.replies.numbers import NUMBER_WORDS, SCALES, read_digits, read_words, to_float
+from agentsim.replies.rule import Rule, exact
+from agentsim.replies.tokens import Kind, Token
+
+RANGE = "range"
+RULE = "rule"
+FACTOR = "a fraction equal to the rule's own factor restates the rule"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One number in a reply.
+
+    Attributes:
+        value: its value; None where `doubt` says why it has none.
+        doubt: why there is no one value; empty where there is.
+        role: what it is instead of a candidate; empty for a candidate.
+        start: where it starts in the cleaned text.
+        end: where it ends there.
+        in_words: whether it is written in words.
+        literal: the plain digits, where there are any.
+    """
+
+    value: float | None
+    doubt: str
+    role: str
+    start: int
+    end: int
+    in_words: bool = False
+    literal: str = ""
+
+
+Item = Token | Quantity
+
+
+def assemble(tokens: list[Token], text: str, rule: Rule) -> list[Item]:
+    """Tokens with every number replaced by its quantity; the order stays.
+
+    Args:
+        tokens: of the cleaned text.
+        text: the cleaned text.
+        rule: the game.
+    """
+    return _Assembly(tokens, text, rule).run()
+
+
+class _Assembly:
+    """One pass over the tokens; `at` is the next one to read, `out` what has been built."""
+
+    def __init__(self, tokens: list[Token], text: str, rule: Rule) -> None:
+        self.tokens = tokens
+        self.text = text
+        self.rule = rule
+        self.out: list[Item] = []
+        self.at = 0
+
+    def run(self) -> list[Item]:
+        while self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            if token.kind is Kind.NUMBER:
+                self._number(token)
+            elif token.kind is Kind.FRACTION:
+                self._latex_fraction(token)
+            elif token.kind is Kind.WORD and self._starts_words(token):
+                self._words()
+            else:
+                self.out.append(token)
+                self.at += 1
+        return _without_numbering(self.out)
+
+    # what stands around
+
+    def _ahead(self, offset: int) -> Token | None:
+        index = self.at + offset
+        return self.tokens[index] if index < len(self.tokens) else None
+
+    def _ahead_text(self, offset: int) -> str:
+        token = self._ahead(offset)
+        return "" if token is None else token.text
+
+    def _is_tight(self, offset: int) -> bool:
+        """Whether the token at the offset touches the one before it."""
+        left, right = self._ahead(offset - 1), self._ahead(offset)
+        return left is not None and right is not None and left.end == right.start
+
+    def _last(self, back: int = 1) -> Item | None:
+        return self.out[-back] if len(self.out) >= back else None
+
+    def _last_text(self, back: int = 1) -> str:
+        item = self._last(back)
+        return item.text if isinstance(item, Token) else ""
+
+    # digits
+
+    def _number(self, token: Token) -> None:
+        literal, doubt = read_digits(token.text, self.rule)
+        start, is_negative, sign_doubt = self._sign(token)
+        doubt = doubt or sign_doubt
+        self.at += 1
+        if not doubt and self._glued_before(token):
+            doubt = "the number is part of something longer"
+        end, doubt, literal = self._tail(token, literal, doubt)
+        value = None if doubt else to_float(("-" if is_negative else "") + literal)
+        self._add(Quantity(value, doubt, "", start, end, literal=literal))
+
+    def _glued_before(self, token: Token) -> bool:
+        last = self._last()
+        if not isinstance(last, Token) or last.end != token.start:
+            return False
+        if last.kind is Kind.ODD:
+            return True
+        before = self._last(2)
+        is_point = last.kind is Kind.END and last.text == "."
+        return is_point and isinstance(before, Token) and before.end == last.start
+
+    def _sign(self, token: Token) -> tuple[int, bool, str]:
+        """Where the number starts with its sign, whether it is negative, and what is doubtful."""
+        start, is_negative, doubt = self._signed(token)
+        last = self._last()
+        if isinstance(last, Token) and not doubt:
+            if last.kind is Kind.BOUND or last.text == "√":
+                doubt = "a comparison is no number"
+            elif last.text in words.BOUNDING:
+                doubt = "a limit of the answer is not the answer"
+        return start, is_negative, doubt
+
+    def _signed(self, token: Token) -> tuple[int, bool, str]:
+        """Takes the sign before a number off what has been built."""
+        last, before = self._last(), self._last(2)
+        if not isinstance(last, Token) or isinstance(before, Quantity):
+            return token.start, False, ""
+        is_tight = last.end == token.start
+        if last.kind is Kind.DASH:
+            return self._dash(token, last, before, is_tight)
+        if last.text in {"minus", "negative"}:
+            self.out.pop()
+            return last.start, True, ""
+        if last.text == "+" and (is_tight or before is None or before.kind is Kind.LINE):
+            self.out.pop()
+            return last.start, False, ""
+        return token.start, False, ""
+
+    def _dash(
+        self, token: Token, dash: Token, before: Token | None, is_tight: bool
+    ) -> tuple[int, bool, str]:
+        """A dash is a sign, a bullet, a separator, or part of a name like `GPT-4`."""
+        starts_line = before is None or before.kind is Kind.LINE
+        touches = before is not None and before.end == dash.start and not starts_line
+        is_word = before is not None and before.kind in {Kind.WORD, Kind.LABEL, Kind.BOX}
+        sign_doubt = "the dash may be a minus sign"
+        if is_tight and touches and is_word:
+            if dash.text == "—":
+                return token.start, False, ""  # `I choose—22`
+            return token.start, False, "the number is part of a name"
+        if is_tight:
+            if dash.text == "—":
+                return token.start, False, sign_doubt
+            self.out.pop()
+            return dash.start, True, ""
+        if dash.text == "−":
+            return token.start, False, sign_doubt
+        may_be_sign = self.rule.low < 0 or not (starts_line or is_word or ends_parenthesis(before))
+        if may_be_sign:
+            return token.start, False, sign_doubt
+        if starts_line:
+            self.out.pop()  # a bullet
+            return dash.start, False, ""
+        return token.start, False, ""
+
+    def _tail(self, token: Token, literal: str, doubt: str) -> tuple[int, str, str]:
+        """Percent, fraction, letters and whatever else belongs to the number; moves `at`."""
+        end = token.end
+        after = self._ahead(0)
+        if after is None:
+            return end, doubt, literal
+        if after.kind is Kind.PERCENT or self._is_percent_word():
+            return self._percent(literal, doubt)
+        if after.text == "/" or (after.text == "out" and self._ahead_text(1) == "of"):
+            return self._fraction(token, literal, doubt)
+        following = self._ahead(1)
+        if after.kind is Kind.ODD:
+            return end, doubt or "a raised or unusual digit follows", literal
+        if self._has_more_words():
+            return end, doubt or "words after the digits change the number", literal
+        if not self._is_tight(0):
+            return end, doubt, literal
+        if after.kind is Kind.WORD and after.text[0].isalpha() and after.text[0] < "ԯ":
+            doubt = doubt or "letters are attached to the number"
+        elif (
+            after.text == ":" and self._is_tight(1) and following and following.kind is Kind.NUMBER
+        ):
+            self.at += 2
+            return following.end, "a time or a ratio is no number", literal
+        elif after.text == "+" and (following is None or following.kind is not Kind.NUMBER):
+            doubt = doubt or "a limit of the answer is not the answer"
+        return end, doubt, literal
+
+    def _has_more_words(self) -> bool:
+        """`22 million`, `22 and a half`, `22 point 5`."""
+        text, second, third = (self._ahead_text(offset) for offset in range(3))
+        if text in SCALES or text in words.FRACTION_WORDS or text == "dozen":
+            return True
+        if text == "point":
+            following = self._ahead(1)
+            return second in NUMBER_WORDS or (
+                following is not None and following.kind is Kind.NUMBER
+            )
+        return text == "and" and bool(words.FRACTION_WORDS & {second, third})
+
+    def _is_percent_word(self) -> bool:
+        text = self._ahead_text(0)
+        return text in {"percent", "pct"} or (text == "per" and self._ahead_text(1) == "cent")
+
+    def _percent(self, literal: str, doubt: str) -> tuple[int, str, str]:
+        self.at += 2 if self._ahead_text(0) == "per" else 1
+        if not self.rule.is_percent_scale:
+            doubt = doubt or "a percentage in a game that is not on [0, 100]"
+        return self.tokens[self.at - 1].end, doubt, literal
+
+    def _fraction(self, token: Token, upper: str, doubt: str) -> tuple[int, str, str]:
+        """`a/b` and `a out of b`: the rule's factor, `a` on the game's scale, or not worked out."""
+        width = 2 if self._ahead_text(0) == "out" else 1
+        divisor = self._ahead(width)
+        if divisor is None or divisor.kind is not Kind.NUMBER:
+            return token.end, doubt, upper
+        lower, lower_doubt = read_digits(divisor.text, self.rule)
+        self.at += width + 1
+        end, doubt = divisor.end, doubt or lower_doubt
+        after = self._ahead(0)
+        if after is not None and after.text == "/":
+            doubt = doubt or "a date or a chain of fractions is no number"
+        if after is not None and after.start == end and after.kind in {Kind.WORD, Kind.ODD}:
+            doubt = doubt or "letters are attached to the number"
+        if after is not None and after.kind is Kind.PERCENT:
+            doubt = doubt or "a percentage of a fraction"
+        return end, doubt or fraction_doubt(upper, lower, self.rule), upper
+
+    def _latex_fraction(self, token: Token) -> None:
+        """A LaTeX fraction is worked out, unless it restates the rule."""
+        upper, _, lower = token.text.partition("/")
+        start, is_negative, doubt = self._sign(token)
+        self.at += 1
+        sign = "-" if is_negative else ""
+        value: float | None = None
+        if not doubt:
+            doubt = fraction_doubt(upper, lower, self.rule)
+            if not doubt:
+                value = to_float(sign + upper)
+            elif doubt != FACTOR:
+                value, doubt = _divide(to_float(sign + upper), to_float(lower))
+        before, after = self._last(), self._ahead(0)
+        if isinstance(before, Quantity) and before.end == start:
+            value, doubt = None, "a number beside a fraction"
+        if after is not None and after.start == token.end and after.kind in {Kind.ODD, Kind.NUMBER}:
+            value, doubt = None, "a number beside a fraction"
+        if after is not None and after.kind is Kind.PERCENT:
+            self.at += 1
+            value, doubt = None, doubt or "a percentage of a fraction"
+        self._add(Quantity(value, doubt, "", start, token.end))
+
+    # words
+
+    def _starts_words(self, token: Token) -> bool:
+        text = token.text
+        return text in NUMBER_WORDS or (text == "a" and self._ahead_text(1) in SCALES)
+
+    def _words(self) -> None:
+        """A run of number words, with `and` and `point` between them."""
+        first, run = self.tokens[self.at], [self.tokens[self.at].text]
+        end, self.at = first.end, self.at + 1
+        while True:
+            step = (
+                1 if self._ahead_text(0) == "-" and self._is_tight(0) and self._is_tight(1) else 0
+            )
+            text, following = self._ahead_text(step), self._ahead_text(step + 1)
+            is_link = text in {"and", "point"} and following in NUMBER_WORDS
+            if text == "and" and run[-1] not in SCALES:
+                is_link = False
+            if text not in NUMBER_WORDS and not is_link:
+                break
+            run.append(text)
+            self.at += step + 1
+            end = self.tokens[self.at - 1].end
+        value = read_words(run)
+        doubt = "" if value is not None else "number words that form no number"
+        start, is_negative, sign_doubt = self._sign(first)
+        value = -value if is_negative and value is not None else value
+        if sign_doubt:
+            value, doubt = None, sign_doubt
+        value, doubt, role = self._after_words(value, doubt)
+        self._add(Quantity(value, doubt, role, start, end, in_words=True))
+
+    def _after_words(self, value: float | None, doubt: str) -> tuple[float | None, str, str]:
+        """`two thirds`, `zero-sum`, `twenty percent`, `one of them`."""
+        text = self._ahead_text(0)
+        if text == "-" and self._is_tight(0) and self._is_tight(1):
+            is_fraction = self._ahead_text(1) in words.FRACTION_WORDS
+            return (None, FACTOR, RULE) if is_fraction else (None, "part of a word", "name")
+        if text in words.FRACTION_WORDS:
+            return None, "a fraction in words", RULE
+        if self._is_percent_word():
+            _, doubt, _ = self._percent("", doubt)
+            return (None if doubt else value), doubt, ""
+        if text == "and" and (
+            self._ahead_text(1) in words.FRACTION_WORDS
+            or self._ahead_text(2) in words.FRACTION_WORDS
+        ):
+            return None, "a fraction in words", ""
+        return value, doubt, ""
+
+    # roles
+
+    def _add(self, quantity: Quantity) -> None:
+        role = quantity.role or self._role(quantity)
+        self.out.append(replace(quantity, role=role))
+        self._mark_range()
+
+    def _role(self, quantity: Quantity) -> str:
+        before, after, second = self._last_text(), self._ahead_text(0), self._ahead_text(1)
+        following = self._ahead(0)
+        is_tight = following is not None and following.start == quantity.end
+        if is_tight and after in words.ORDINAL_ENDINGS:
+            return "ordinal"
+        if is_tight and after == "-" and self._is_tight(1) and second[:1].isalpha():
+            return "age" if second.startswith("year") else "name"
+        if before in words.LABELLED and quantity.value is not None:
+            return "label"
+        if before in words.AGES or after in {"yo", "y"} or "year" in after:
+            return "age"
+        if after in words.COUNTED or (second in words.COUNTED and after in words.COUNT_ADJECTIVES):
+            return "count"
+        if quantity.doubt == FACTOR:
+            return RULE
+        if quantity.doubt == "the number is part of a name":
+            return "name"
+        if before == "of" and self._label_before_of():
+            return "label"
+        return ""
+
+    def _label_before_of(self) -> bool:
+        """`day 1 of 12`."""
+        item = self._last(2)
+        return isinstance(item, Quantity) and item.role == "label"
+
+    def _mark_range(self) -> None:
+        """`between 0 and 100`, `[0, 100]`, `0-100`: the game's own range is no pair of candidates."""
+        upper, link, lower = self._last(1), self._last(2), self._last(3)
+        if not isinstance(upper, Quantity) or not isinstance(lower, Quantity):
+            return
+        if not isinstance(link, Token) or self._bare(lower) != self.rule.low:
+            return
+        if self._bare(upper) != self.rule.high:
+            return
+        is_bracketed = self.text[lower.start - 1 : lower.start] in {"[", "("}
+        is_named = self._last_text(4) in {"between", "from", "range", "of"}
+        if link.text in {"to", "-", "–"} or is_bracketed or (link.text == "and" and is_named):
+            self.out[-3] = replace(lower, role=RANGE)
+            self.out[-1] = replace(upper, role=RANGE)
+
+    def _bare(self, quantity: Quantity) -> float | None:
+        """The value of plain digits, also where `between` before them makes them doubtful."""
+        if quantity.value is not None or not quantity.literal:
+            return quantity.value
+        return to_float(quantity.literal)
+
+
+def ends_parenthesis(item: Token | None) -> bool:
+    """Whether a parenthesis ends before a dash: `(the answer) - 22`."""
+    return item is not None and item.text == ")"
+
+
+def fraction_doubt(upper: str, lower: str, rule: Rule) -> str:
+    """Why `upper/lower` is not simply `upper`; empty where it is `upper` on the game's scale."""
+    if not upper or not lower:
+        return "a fraction is not worked out"
+    above, below = exact(upper), exact(lower)
+    if above is None or below is None or not below:
+        return "a fraction is not worked out"
+    if above / below in rule.factors:
+        return FACTOR
+    if rule.low == 0 and to_float(lower) == rule.high:
+        return ""
+    return "a fraction is not worked out"
+
+
+def _divide(upper: float, lower: float) -> tuple[float | None, str]:
+    if lower == 0 or upper - upper != 0 or lower - lower != 0:
+        return None, "a fraction without a value"
+    return upper / lower, ""
+
+
+_FIRST: Final = 1.0
+
+
+def _without_numbering(items: list[Item]) -> list[Item]:
+    """Takes the numbers of a list that counts 1., 2., … at line starts out of the candidates."""
+    places: list[int] = []
+    for i, item in enumerate(items[:-1]):
+        if not isinstance(item, Quantity) or item.value is None or item.in_words:
+            continue
+        previous, mark = (items[i - 1] if i else None), items[i + 1]
+        is_start = previous is None or (isinstance(previous, Token) and previous.kind is Kind.LINE)
+        is_marked = isinstance(mark, Token) and mark.text in {".", ")"} and mark.start == item.end
+        if is_start and is_marked:
+            follower = items[i + 2] if i + 2 < len(items) else None
+            if follower is not None and not (
+                isinstance(follower, Token) and follower.kind is Kind.LINE
+            ):
+                places.append(i)
+    values = [item.value for item in (items[i] for i in places) if isinstance(item, Quantity)]
+    if len(values) >= 2 and values == [_FIRST + i for i in range(len(values))]:
+        for i in places:
+            item = items[i]
+            assert isinstance(item, Quantity)
+            items[i] = replace(item, role="label")
+    return items
