@@ -257,7 +257,7 @@ class Player:
             finish_reason=completion.finish_reason,
             status=str(reading.status),
             value=reading.value,
-            reason=reading.reason,
+            reason="" if reading.status is Status.OK else reading.reason,
             final=final,
             error=completion.error,
             prompt_tokens=completion.prompt_tokens,
