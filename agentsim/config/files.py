@@ -7,8 +7,7 @@ import itertools
 import os
 from pathlib import Path
 
-from agentsim.config.parse import document
-from agentsim.config.tree import Document, Place
+from agentsim.config.tree import Document, Place, document
 from agentsim.errors import Finding
 
 MAX_BYTES = 4 * 2**20

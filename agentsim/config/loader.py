@@ -17,13 +17,23 @@ from agentsim.config.check import Checked, check
 from agentsim.config.files import Unreadable, display, read_text
 from agentsim.config.hostfile import Hostfile
 from agentsim.config.keys import missing_key, near_miss
-from agentsim.config.parse import document, parse
+from agentsim.config.parse import parse
 from agentsim.config.population import Population
 from agentsim.config.scenario import Scenario
 from agentsim.config.served import Kept
 from agentsim.config.shape import flow
 from agentsim.config.translate import unknown_word
-from agentsim.config.tree import Mapping, Node, Place, find, given, place, renamed, text_at
+from agentsim.config.tree import (
+    Mapping,
+    Node,
+    Place,
+    document,
+    find,
+    given,
+    place,
+    renamed,
+    text_at,
+)
 from agentsim.config.words import found
 from agentsim.errors import ConfigError, Finding
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agentsim.config.files import shown
 from agentsim.config.masking import is_secret
-from agentsim.config.parse import document, parse
+from agentsim.config.parse import parse
 from agentsim.config.tree import (
     Document,
     Entry,
@@ -13,6 +13,7 @@ from agentsim.config.tree import (
     Place,
     Scalar,
     Sequence,
+    document,
     find,
     put,
 )

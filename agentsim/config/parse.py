@@ -15,30 +15,17 @@ import yaml
 from agentsim.config.masking import is_secret
 from agentsim.config.scalars import resolve
 from agentsim.config.syntax import syntax_finding
-from agentsim.config.tree import Document, Entry, Mapping, Node, Place, Scalar, Sequence
+from agentsim.config.tree import LINE_END, Document, Entry, Mapping, Node, Place, Scalar, Sequence
 from agentsim.errors import Finding
 
 MAX_NODES = 200_000
 MAX_DEPTH = 50
 
-_LINE_END = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 _UNPRINTABLE = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 _STRING_TAGS = frozenset(("!", "tag:yaml.org,2002:str"))
 _COLLECTION_TAGS = frozenset(("!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"))
-
-
-def document(name: str, text: str, *, flag: str = "") -> Document:
-    """A text split into lines as YAML does.
-
-    Args:
-        name: the file as the user named it, or the flag that brought the text.
-        text: what is parsed.
-        flag: for a flag, what stands before the text on the command line.
-    """
-    lines = _LINE_END.split(text)
-    return Document(name, (flag + lines[0], *lines[1:]), is_flag=bool(flag))
 
 
 def parse(text: str, where: Document, *, offset: int = 0) -> tuple[Node | None, list[Finding]]:
@@ -72,7 +59,7 @@ def parse(text: str, where: Document, *, offset: int = 0) -> tuple[Node | None, 
 
 
 def _unprintable(text: str, odd: re.Match[str], where: Document, offset: int) -> Finding:
-    before = _LINE_END.split(text[: odd.start()])
+    before = LINE_END.split(text[: odd.start()])
     column = len(before[-1]) + (offset if len(before) == 1 else 0)
     return Place(where, len(before) - 1, column).finding(
         "yaml-syntax",

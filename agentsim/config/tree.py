@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +12,8 @@ from agentsim.errors import Finding
 
 Path = tuple[str | int, ...]
 """Where a value stands in a file: keys, and positions in lists from 0."""
+LINE_END = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
+"""What ends a line in YAML."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +41,18 @@ class Document:
     def hide(self, place: Place) -> None:
         """Keep the text at a place out of what is printed."""
         self.masks.setdefault(place.line, []).append((place.column, place.column + place.length))
+
+
+def document(name: str, text: str, *, flag: str = "") -> Document:
+    """A text split into lines as YAML does.
+
+    Args:
+        name: the file as the user named it, or the flag that brought the text.
+        text: what is parsed.
+        flag: for a flag, what stands before the text on the command line.
+    """
+    lines = LINE_END.split(text)
+    return Document(name, (flag + lines[0], *lines[1:]), is_flag=bool(flag))
 
 
 @dataclass(frozen=True, slots=True)

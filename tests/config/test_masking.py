@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agentsim.config.masking import is_secret, mask_text
-from agentsim.config.parse import document, parse
+from agentsim.config.parse import parse
+from agentsim.config.tree import document
 
 SECRET = "s3cr3t-value"
 NAMES = """

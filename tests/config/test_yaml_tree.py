@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agentsim.config.parse import MAX_DEPTH, MAX_NODES, document, parse
-from agentsim.config.tree import Mapping, Node, find, key_place, place, plain, put
+from agentsim.config.parse import MAX_DEPTH, MAX_NODES, parse
+from agentsim.config.tree import Mapping, Node, document, find, key_place, place, plain, put
 from agentsim.errors import Finding
 
 WORDS = """
