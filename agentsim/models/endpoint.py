@@ -153,6 +153,8 @@ class Endpoint:
 
     async def ask(self, body: bytes) -> Outcome:
         """One POST of a chat completion. Never raises for what the server or the network does."""
+        if self._session.closed:
+            return Outcome(Verdict.FAILED, error="the connections to the model are closed")
         data = body if len(body) <= _INLINE_BYTES else io.BytesIO(body)
         try:
             async with self._session.post(
@@ -296,5 +298,7 @@ def _proxy_of(url: URL) -> str | None:
     proxies = getproxies_environment()
     if is_loopback(host) or proxy_bypass(f"{host}:{url.port}"):
         return None
-    proxy = proxies.get(url.scheme) or proxies.get("all")
-    return proxy if proxy and "://" in proxy else (f"http://{proxy}" if proxy else None)
+    proxy = proxies.get(url.scheme, "")
+    if proxy and "://" not in proxy:
+        proxy = f"http://{proxy}"
+    return proxy if proxy.startswith(("http://", "https://")) else None

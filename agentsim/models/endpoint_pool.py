@@ -132,12 +132,16 @@ class EndpointPool:
         self._clock = asyncio.get_running_loop().time
         for endpoint in self._endpoints:
             endpoint.open()
+        probes = [asyncio.create_task(self._probe(endpoint)) for endpoint in self._endpoints]
         try:
-            found = await asyncio.gather(*(self._probe(endpoint) for endpoint in self._endpoints))
+            found = await asyncio.gather(*probes)
             reached = [enforced for enforced in found if isinstance(enforced, bool)]
             if not reached:
                 raise ModelError(str(found[0]))
         except BaseException:
+            for task in probes:
+                task.cancel()
+            await asyncio.gather(*probes, return_exceptions=True)
             await self.close()
             raise
         self.structured = all(reached)

@@ -10,7 +10,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 import msgspec
 
 from agentsim.config.models import LlamaCpp
@@ -163,6 +162,8 @@ class LlamaCppServer:
 
     async def _answers(self, port: int) -> None:
         """Waits until the server's own health check is satisfied."""
+        import httpx  # late: the orchestrator imports this module for its checks alone
+
         async with httpx.AsyncClient(trust_env=False, timeout=2.0) as http:
             for _ in range(_HEALTH_TRIES):
                 with contextlib.suppress(httpx.HTTPError):

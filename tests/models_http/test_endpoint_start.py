@@ -173,3 +173,28 @@ async def test_refused_start_leaves_no_socket_open():
             await pool.start()
         assert all(endpoint._session.closed for endpoint in pool._endpoints)
         assert (await pool.complete(request_of())).finish_reason == "error"
+
+
+async def test_one_refusal_ends_the_start_while_another_server_is_silent():
+    async with (
+        FakeModelServer(faults=lambda ask: Mode.NEVER) as silent,
+        FakeModelServer(faults=lambda ask: Mode.UNAUTHORIZED) as refusing,
+    ):
+        pool = EndpointPool(
+            spec_of(timeout_s=60.0), [silent.base_url, refusing.base_url], concurrency=1
+        )
+        async with asyncio.timeout(5):
+            with pytest.raises(ModelError, match="HTTP 401"):
+                await pool.start()
+        assert not [task for task in asyncio.all_tasks() if "_probe" in repr(task.get_coro())]
+
+
+async def test_overloaded_server_at_the_start_is_left_while_another_works():
+    told = Told()
+    async with (
+        FakeModelServer(faults=lambda ask: Mode.RATE_LIMITED) as one,
+        FakeModelServer() as two,
+        pool_of([one.base_url, two.base_url], told=told) as pool,
+    ):
+        assert pool.structured is True
+        assert told.kinds() == ["left"]
