@@ -54,7 +54,7 @@ def follow(items: list[Item], i: int) -> Chain:
         quantity = items[at]
         assert isinstance(quantity, Quantity)
         after = at + 1
-        rival = _rival(items, after)
+        rival = _rival(items, after) or _contradiction(items, at)
         if rival:
             return Chain(None, rival, after)
         end = _expression_end(items, after)
@@ -108,6 +108,15 @@ def _rival(items: list[Item], at: int) -> str:
         at += 1
     other = _item(items, at)
     return LIST if isinstance(other, Quantity) and other.role not in _NO_RIVAL else ""
+
+
+def _contradiction(items: list[Item], at: int) -> str:
+    """`twenty (30)`: the parenthesis holds nothing but another number."""
+    own, other = items[at], _item(items, at + 2)
+    if not isinstance(own, Quantity) or not isinstance(other, Quantity):
+        return ""
+    is_alone = _text(items, at + 1) == "(" and _text(items, at + 3) == ")"
+    return LIST if is_alone and other.role == "" and other.value != own.value else ""
 
 
 def _expression_end(items: list[Item], at: int) -> int:

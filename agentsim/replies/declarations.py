@@ -16,6 +16,9 @@ from agentsim.replies import vocabulary as words
 from agentsim.replies.quantities import RANGE, Item, Quantity
 from agentsim.replies.tokens import Kind, Token
 
+SAME: Final = "#="
+"""In a line of words: a number equal to the one that is looked at."""
+
 _WIDTH = 18  # items looked at on each side of a number
 
 _NOUN = (
@@ -27,7 +30,8 @@ _APPROXIMATELY = (
 )
 _FILL = (
     rf"(?:(?:{_APPROXIMATELY}|the|a|an|my|number|value|whole|integer|guess|choice|answer|of|on|at|be|is"
-    r"|to|with|for|:|=|→|-|–|—|\||\n|close to|near|something|somewhere|like|x|n|final"
+    r"|to|with|for|lower|low|small|smaller|higher|safe|conservative|moderate|specific|random"
+    r"|reasonable|strategic|relatively|slightly|fairly|somewhat|:|=|→|-|–|—|\||\n|close to|near|something|somewhere|like|x|n|final"
     r"|(?:(?:between|from|in|within|the|range|of) )*§ (?:and|to|-|–|,) §) )*"
 )
 _ROUND = r"(?:(?:for|in|of|to|on) (?:(?:this|the|that|next|current|our) )?(?:round|game|question|task|turn|experiment|contest|today|session|time)(?: #)?)"
@@ -56,7 +60,7 @@ _CHOSEN_CLAUSE = (
 )
 _PARENTHESIS = r"(?:\( (?:[^ ()]+ ){0,6}\) )?"
 
-_STRONG: Final = (
+_LABELS: Final = (
     # "my final answer for this round is"
     rf"(?:^| )(?:my|our) (?:{_OWN_MODIFIER}[a-z'-]+ ){{0,3}}?{_NOUN} (?:{_ROUND} |{_CHOSEN_CLAUSE} |to (?:choose|submit|pick) )?{_PARENTHESIS}{_IS} {_FILL}$",
     # "Answer:", "so the final answer is", "the number I choose is"
@@ -65,10 +69,6 @@ _STRONG: Final = (
     rf"(?:is|:|=|→|\||-|–|—|would be|will be) {_FILL}$",
     # a heading of its own: "### Answer", "Final answer"
     rf"(?:^|\n )(?:(?:my|the|final|your) )*{_NOUN} \n $",
-    # "I choose", "I'll go with", "I would like to submit"
-    rf"(?:^| ){_WHO} (?:(?:{_HELPERS}) ){{0,5}}?{_VERB} {_FILL}$",
-    rf"(?:^| )(?:let me|let's|my \w+ is to|decided to) (?:{_VERB}) {_FILL}$",
-    rf"(?:^| )(?:put me down for|mine is|mine :) {_FILL}$",
     rf"<answer> {_FILL}$",
     rf"#### {_FILL}$",
     # other languages: only where the label stands directly before the number
@@ -81,6 +81,13 @@ _STRONG: Final = (
     r"(?:^|[.:;,] |\n )(?:je choisis|ich wähle|ich nehme|elijo|yo elijo|escolho|eu escolho|scelgo"
     r"|я выбираю|ik kies|我选择|我选|我的答案是|答案是|我猜|我的数字是|我的选择是|我選擇|أختار"
     r"|اختار) (?:(?:le|die|den|el|o|il|число|:) )*$",
+)
+_VERBS: Final = (
+    # "I choose", "I'll go with", "I would like to submit"
+    rf"(?:^| ){_WHO} (?:(?:{_HELPERS}) ){{0,5}}?{_VERB} {_FILL}$",
+    rf"(?:^| )(?:let me|let's|lets|my \w+ is to|decided to) (?:{_VERB}) {_FILL}$",
+    rf"(?:^|\n )i , [^,]{{1,120}} , (?:(?:{_HELPERS}) ){{0,4}}{_VERB} {_FILL}$",
+    rf"(?:^| )(?:put me down for|mine is|mine :) {_FILL}$",
 )
 _BEST = r"(?:best|optimal|ideal|correct|right|safest|good|reasonable|smart|wisest|logical)"
 _WEAK: Final = (
@@ -97,7 +104,8 @@ _AFTER_STRONG: Final = (
     rf"^(?:[,–—-] )?(?:that's|that is|this is) my (?:final )?{_NOUN}\b",
     r"^it is(?: \W|$)",
 )
-_STRONG_RES: Final = tuple(re.compile(pattern) for pattern in _STRONG)
+_LABEL_RES: Final = tuple(re.compile(pattern) for pattern in _LABELS)
+_VERB_RES: Final = tuple(re.compile(pattern) for pattern in _VERBS)
 _WEAK_RES: Final = tuple(re.compile(pattern) for pattern in _WEAK)
 _AFTER_STRONG_RES: Final = tuple(re.compile(pattern) for pattern in _AFTER_STRONG)
 
@@ -162,27 +170,47 @@ class Context:
 def contexts(items: list[Item]) -> Context:
     """Negations and conditions that reach each item."""
     negated, conditional = [], []
-    is_negated = is_conditional = False
-    previous = ""
+    reach = _Reach()
     for i, item in enumerate(items):
-        negated.append(is_negated)
-        conditional.append(is_conditional)
+        negated.append(reach.is_negated)
+        conditional.append(reach.is_conditional)
         if isinstance(item, Quantity):
-            previous = ""
-            continue
-        text = item.text
-        if item.kind is Kind.END or (item.kind is Kind.LINE):
-            is_negated = is_conditional = False
-        elif text in words.CLAUSE_BREAKS or text in {",", ";", ":", "(", ")", "→", "—"}:
-            is_negated = False
-        elif text in words.NEGATIONS or text.endswith("n't"):
-            is_negated = True
-        elif text == "than" and previous == "rather":
-            is_negated = True
-        elif text in words.CONDITIONS and previous not in _EVEN_IF and not _had_to(items, i):
-            is_conditional = True
-        previous = text
+            reach.previous = ""
+        else:
+            reach.take(item, items, i)
     return Context(negated, conditional)
+
+
+class _Reach:
+    """How far the last negation and the last condition reach."""
+
+    def __init__(self) -> None:
+        self.previous = ""
+        self.is_negated = self.is_conditional = False
+        self.is_about_others = False  # "people are not rational I choose 12" negates no choice
+        self.is_soft = False
+
+    def take(self, item: Token, items: list[Item], i: int) -> None:
+        text, previous = item.text, self.previous
+        self.previous = text
+        if item.kind in {Kind.END, Kind.LINE}:
+            self.is_negated = self.is_conditional = self.is_about_others = False
+        elif text in words.CLAUSE_BREAKS or text in {",", ";", ":", "(", ")", "→", "—"}:
+            self.is_negated = self.is_about_others = False
+        elif text in words.OWN_SUBJECTS:
+            self.is_negated = self.is_negated and not self.is_soft
+            self.is_about_others = False
+        elif text in words.SUBJECTS_OF_OTHERS:
+            self.is_about_others = True
+        elif text in words.NEGATIONS or text.endswith("n't"):
+            following = items[i + 1] if i + 1 < len(items) else None
+            is_partial = isinstance(following, Token) and following.text in words.PARTIAL
+            self.is_soft = self.is_about_others or is_partial
+            self.is_negated = True
+        elif text == "than" and previous == "rather":
+            self.is_negated, self.is_soft = True, False
+        elif text in words.CONDITIONS and previous not in _EVEN_IF and not _had_to(items, i):
+            self.is_conditional = True
 
 
 def _had_to(items: list[Item], i: int) -> bool:
@@ -194,10 +222,13 @@ def _had_to(items: list[Item], i: int) -> bool:
 def line_before(items: list[Item], i: int) -> str:
     """The words before item `i` in its sentence; lines may break, `^` is where the pattern starts."""
     parts: list[str] = []
+    own = items[i]
     for item in reversed(items[max(0, i - _WIDTH) : i]):
         if isinstance(item, Token) and item.kind is Kind.END:
             break
-        parts.append(_show(item))
+        is_same = isinstance(item, Quantity) and isinstance(own, Quantity) and item.role == ""
+        is_same = is_same and item.value is not None and item.value == own.value
+        parts.append(SAME if is_same else _show(item))
     return "".join(f"{part} " for part in reversed(parts))
 
 
@@ -238,8 +269,10 @@ def _match(before: str, after: str) -> Strength:
     is_subject = by_verb and _SUBJECT.match(after)
     if any(pattern.match(after) for pattern in _AFTER_STRONG_RES):
         return Strength.STRONG
+    if any(pattern.search(before) for pattern in _LABEL_RES):
+        return Strength.STRONG
     if not is_subject:
-        if any(pattern.search(before) for pattern in _STRONG_RES):
+        if any(pattern.search(before) for pattern in _VERB_RES):
             return Strength.STRONG
         if any(pattern.search(before) for pattern in _WEAK_RES) and not _PAST.search(before):
             return Strength.WEAK

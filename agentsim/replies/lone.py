@@ -7,16 +7,17 @@ from typing import Final
 
 from agentsim.replies import vocabulary as words
 from agentsim.replies.chains import follow
-from agentsim.replies.declarations import Context, line_after, line_before
+from agentsim.replies.declarations import SAME, Context, line_after, line_before
 from agentsim.replies.outcome import Outcome, ambiguous, no_answer, of_number
 from agentsim.replies.quantities import RANGE, RULE, Item, Quantity
 from agentsim.replies.rule import Rule
+from agentsim.replies.status import Status
 from agentsim.replies.tokens import Kind, Token
 
 FIRST_LINE: Final = "the first line is a number"
 LAST_LINE: Final = "the last line is a number"
 
-_MARKS: Final = frozenset([":", ",", "→", "~", "≈", "=", "(", "|", "-", "–", "—", "\n", "#", "§"])
+_MARKS: Final = frozenset([":", ",", "→", "~", "≈", "=", "(", "|", "-", "–", "—", "\n", "§", SAME])
 _NAMED_ROUND: Final = re.compile(r"\b(?:round|game|day|session|turn|step) # ")
 _OWN_RANGE: Final = re.compile(r"\b(?:between|from|in|within|the|range|of|on|scale| )*§ \S+ § ")
 _OPENS_CHOICE: Final = re.compile(
@@ -92,15 +93,23 @@ def _own_line(items: list[Item], candidates: list[int], rule: Rule) -> Outcome |
     if len(values) != 1:
         return None
     value = values.pop()
-    is_first = own[0] == candidates[0] and all(
-        isinstance(item, Token) and item.kind is Kind.LINE for item in items[: own[0]]
-    )
+    is_first = own[0] == candidates[0] and _opens_text(items, own[0])
     is_last = own[-1] == candidates[-1] and _ends_sentence(items, own[-1])
     if not (is_first or is_last):
         return None
     if value is None:
         return ambiguous(quantities[0].doubt)
     return of_number(value, rule, FIRST_LINE if is_first else LAST_LINE)
+
+
+def _opens_text(items: list[Item], i: int) -> bool:
+    """Whether item `i` is the first line, and the text goes on with a new sentence."""
+    if not has_line_to_itself(items, i):
+        return False
+    is_first = all(isinstance(item, Token) and item.kind is Kind.LINE for item in items[:i])
+    following = [item.text for item in items[i + 1 : i + 4] if isinstance(item, Token)]
+    opener = next((text for text in following if text[:1].isalpha()), "")
+    return is_first and opener != "" and opener not in _GOES_ON
 
 
 def _ends_sentence(items: list[Item], i: int) -> bool:
@@ -115,13 +124,17 @@ def _ends_sentence(items: list[Item], i: int) -> bool:
 def _without_digits(text: str, items: list[Item], context: Context, rule: Rule) -> Outcome:
     """Number words, or numbers that all are something else."""
     quantities = [(i, item) for i, item in enumerate(items) if isinstance(item, Quantity)]
-    in_words = [i for i, item in quantities if item.in_words and item.role == ""]
+    in_words = [
+        i
+        for i, item in quantities
+        if item.in_words and item.role == "" and not line_after(items, i).startswith("of ")
+    ]
     restated = [i for i, item in quantities if item.role in {RANGE, RULE} and not item.in_words]
     if restated:
-        if all(context.negated[i] for i in restated):
+        if context.negated[restated[0]]:
             return no_answer("one number or more, and none is chosen")
         return ambiguous("the range or the rule is restated")
-    chosen = [i for i in in_words if _is_chosen(items, context, i) == ""]
+    chosen = [i for i in in_words if _single(text, items, context, i, rule).status in _TAKEN]
     if len(in_words) == 1 and chosen:
         return _single(text, items, context, chosen[0], rule)
     if chosen and chosen[0] == in_words[0]:
@@ -137,14 +150,30 @@ def _single(text: str, items: list[Item], context: Context, i: int, rule: Rule) 
     item = items[i]
     assert isinstance(item, Quantity)
     why = _is_chosen(items, context, i)
-    if why and not ("limit" in item.doubt and why == _UNKNOWN):
-        return no_answer(f"one number, {why}")
     chain = follow(items, i)
-    if chain.value is None:
+    if chain.value is None and _is_offered(items, i, why):
         return ambiguous(chain.doubt)
-    return of_number(chain.value, rule, "the only number, and it is chosen")
+    if why:
+        return no_answer(f"one number, {why}")
+    assert chain.value is not None
+    reason = FIRST_LINE if _opens_text(items, i) else "the only number, and it is chosen"
+    return of_number(chain.value, rule, reason)
 
 
+def _is_offered(items: list[Item], i: int, why: str) -> bool:
+    """Whether an unclear number is meant as the answer: `22½`, `at most 22`, `20 or more`."""
+    before = re.sub(r"\b(?:at (?:most|least)|(?:more|less|lower|higher|greater|smaller) than) $", "",
+                    line_before(items, i))
+    before = re.sub(r"(?:\b(?:under|below|above|over|almost|nearly|upto|up to)|[<>≤≥±−—√\x1a]=?) $", "",
+                    before)
+    is_belief = bool(words.BELIEFS & set(before.split()))
+    return not why or (why in {_UNKNOWN, _BELIEF} and not is_belief and _may_precede(before))
+
+
+_IS_AGE: Final = re.compile(r"\b(?:i'm|i am|im) $")
+_BELIEF: Final = "and it is a belief"
+_GOES_ON: Final = frozenset("is are was will would might could of people and or".split())
+_TAKEN: Final = frozenset([Status.OK, Status.OUT_OF_RANGE, Status.AMBIGUOUS])
 _UNKNOWN: Final = "and the reply does not choose it"
 
 
@@ -155,7 +184,9 @@ def _is_chosen(items: list[Item], context: Context, i: int) -> str:
         return "and it is excluded"
     clause_after = re.split(r" (?:because|since|as|so|but|,|;|\() ", f" {after} ", maxsplit=1)[0]
     if words.BELIEFS & set(clause_after.split()):
-        return "and it is a belief"
+        return _BELIEF
+    if _IS_AGE.search(before):
+        return "and it is an age"
     if _follows_question(items, i):
         return "and it answers another question"
     clause = _OPENS_CHOICE.search(before)
@@ -163,7 +194,7 @@ def _is_chosen(items: list[Item], context: Context, i: int) -> str:
     if clause is not None and (not is_belief or clause["link"].strip().isalpha()):
         return "" if _MAY_FOLLOW.match(after) else _UNKNOWN
     if is_belief:
-        return "and it is a belief"
+        return _BELIEF
     if context.conditional[i] or not _may_precede(before) or not _MAY_FOLLOW.match(after):
         return _UNKNOWN
     return ""

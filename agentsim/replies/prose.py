@@ -29,10 +29,10 @@ from agentsim.replies.tokens import Kind, Token, tokenize
 _BOX: Final = "box"
 _CORRECTION_REACH: Final = 14  # items between "no wait" and the number that it brings
 _COMPLETE: Final = re.compile(
-    r"[ \t]*+(?:\n|[.!?;][\"'*_`)\]}]*+\s|[*_`\"')\]}|$]++(?:\W|$)|</|,\s+[^\W\d]+\W|\s+[^\W\d]+\W|\s*[(—–])"
+    r"[ \t]*\n|[ \t]*[.!?;][\"'*_`)\]}]*\s|[*_`\"')\]}|$]+(?:\W|$)|</|,?\s+[^\W\d]+\W|\s*[(—–]"
 )
 _WORDS_AFTER: Final = re.compile(
-    r"^(?:$|[.!?…,;:(\n)|—–-]|because|since|as|for|please|this|it is|points?)"
+    r"^(?:$|[.!?…,;:(\n)|—–-]|because|since|as|for|please|this|it is|to be|points?)"
 )
 
 
@@ -135,9 +135,10 @@ def _declared(prose: Prose) -> list[Declared]:
 
 def _stands_alone(prose: Prose, i: int) -> bool:
     """Whether a number word is a number: `I choose one.`, not `I choose one of them`."""
-    return _WORDS_AFTER.match(line_after(prose.items, i)) is not None or (
-        follow(prose.items, i).doubt != ""
-    )
+    after = line_after(prose.items, i)
+    if after.startswith("of "):
+        return False
+    return _WORDS_AFTER.match(after) is not None or follow(prose.items, i).doubt != ""
 
 
 def _settle(prose: Prose, strong: list[Declared], rule: Rule, *, is_cut: bool) -> Outcome:
@@ -157,9 +158,15 @@ def _settle(prose: Prose, strong: list[Declared], rule: Rule, *, is_cut: bool) -
     number = last.chain.value
     assert number is not None
     correction = _correction(prose, last, number)
-    if correction:
-        return truncated("cut while correcting") if is_cut else ambiguous(correction)
-    return of_number(number, rule, "declared")
+    if is_cut and (correction or _corrects_at_the_end(prose, last)):
+        return truncated("cut while correcting")
+    return ambiguous(correction) if correction else of_number(number, rule, "declared")
+
+
+def _corrects_at_the_end(prose: Prose, declared: Declared) -> bool:
+    """Whether the last words after the answer announce another one."""
+    start = max(declared.chain.end + 1, len(prose.items) - _CORRECTION_REACH)
+    return any(_text(prose, i) in words.CORRECTIONS for i in range(start, len(prose.items)))
 
 
 def _holds_nothing(prose: Prose, box: Declared) -> bool:
@@ -214,17 +221,22 @@ def _undeclared(prose: Prose, declared: list[Declared], rule: Rule, *, is_answer
     if weak and not any(i > weak[-1].chain.end for i in candidates):
         return _weak(prose, weak, rule)
     if is_answer and candidates:
-        chain = follow(prose.items, candidates[0])
-        is_all = not any(i > chain.end for i in candidates)
-        if is_all and chain.end > candidates[0] and lone.nothing_before(prose.items, candidates[0]):
-            return (
-                ambiguous(chain.doubt)
-                if chain.value is None
-                else of_number(chain.value, rule, "worked out by the player")
-            )
+        worked_out = _worked_out(prose, candidates, rule)
+        if worked_out is not None:
+            return worked_out
     if conditional or (weak and len(candidates) > 1):
         return ambiguous("the choice depends on a condition")
     return lone.read(prose.text, prose.items, prose.context, candidates, rule)
+
+
+def _worked_out(prose: Prose, candidates: list[int], rule: Rule) -> Outcome | None:
+    """An answer field that is one equation, `2/3 * 33 = 22`; None where it is not."""
+    first = next(i for i, item in enumerate(prose.items) if isinstance(item, Quantity))
+    chain = follow(prose.items, first)
+    is_all = chain.end > first and not any(i > chain.end for i in candidates)
+    if not is_all or chain.value is None or not lone.nothing_before(prose.items, first):
+        return None
+    return of_number(chain.value, rule, "worked out by the player")
 
 
 def _weak(prose: Prose, weak: list[Declared], rule: Rule) -> Outcome:

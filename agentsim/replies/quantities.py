@@ -301,16 +301,20 @@ class _Assembly:
         if sign_doubt:
             value, doubt = None, sign_doubt
         value, doubt, role = self._after_words(value, doubt)
+        end = max(end, self.tokens[self.at - 1].end)
         self._add(Quantity(value, doubt, role, start, end, in_words=True))
 
     def _after_words(self, value: float | None, doubt: str) -> tuple[float | None, str, str]:
         """`two thirds`, `zero-sum`, `twenty percent`, `one of them`."""
         text = self._ahead_text(0)
         if text == "-" and self._is_tight(0) and self._is_tight(1):
-            is_fraction = self._ahead_text(1) in words.FRACTION_WORDS
-            return (None, FACTOR, RULE) if is_fraction else (None, "part of a word", "name")
+            if self._ahead_text(1) not in words.FRACTION_WORDS:
+                return None, "part of a word", "name"
+            self.at += 1
+            text = self._ahead_text(0)
         if text in words.FRACTION_WORDS:
-            return None, "a fraction in words", RULE
+            self.at += 1
+            return None, "a fraction in words is not worked out", RULE
         if self._is_percent_word():
             _, doubt, _ = self._percent("", doubt)
             return (None if doubt else value), doubt, ""

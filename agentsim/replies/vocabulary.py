@@ -59,6 +59,14 @@ NEGATIONS: Final = _words(
 )
 """The number is excluded by what stands before it in its clause. So do words in n't."""
 
+PARTIAL: Final = _words("everyone everybody all every everything only sure certain many")
+"""`not everyone is rational` excludes no number."""
+
+OWN_SUBJECTS: Final = _words("i i'll i'd i'm i've my")
+SUBJECTS_OF_OTHERS: Final = _words(
+    "others people everyone everybody they players participants opponents most all humans"
+)
+
 AGES: Final = _words("aged age ages")
 """`aged 41`."""
 
