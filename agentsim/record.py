@@ -16,7 +16,7 @@ from typing import Any
 from agentsim.config import Loaded
 from agentsim.config.models import LANGUAGE_MODELS
 from agentsim.errors import AgentsimError
-from agentsim.games.guess_average import PEOPLE, equilibrium
+from agentsim.games.guess_average import PEOPLE, GuessAverageSpec, equilibrium
 from agentsim.plan import RunPlan
 from agentsim.results import (
     Journal,
@@ -115,6 +115,7 @@ class Record:
 
 def _facts(loaded: Loaded, plan: RunPlan, run_id: str) -> RunFacts:
     scenario, game = loaded.scenario, loaded.game
+    assert isinstance(game, GuessAverageSpec)  # the only game there is
     rule = game.rule
     people = PEOPLE[scenario.compare] if scenario.compare else None
     return RunFacts(
@@ -127,11 +128,13 @@ def _facts(loaded: Loaded, plan: RunPlan, run_id: str) -> RunFacts:
             "slope": rule.slope,
             "intercept": rule.intercept,
         },
-        population=loaded.population and loaded.population.model_dump(mode="json"),
+        population=None
+        if loaded.population is None
+        else loaded.population.model_dump(mode="json"),
         hosts=loaded.hostfile.model_dump(mode="json"),
         plan=plan.to_dict(),
         equilibrium=asdict(equilibrium(game, scenario.agents)),
-        people=people and asdict(people),
+        people=None if people is None else asdict(people),
     )
 
 

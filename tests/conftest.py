@@ -68,9 +68,9 @@ class Program:
                 state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
             except OSError:
                 continue
-            if self._mark.encode() in environment and state != "Z":
-                if all(word in command for word in words):
-                    found.append(int(folder.name))
+            ours = self._mark.encode() in environment and state != "Z"
+            if ours and all(word in command for word in words):
+                found.append(int(folder.name))
         return sorted(found)
 
     def wait_for(self, condition: Callable[[], Any], timeout_s: float = 30) -> Any:

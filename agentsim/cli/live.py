@@ -138,7 +138,7 @@ class Live:
         tally.tokens += tokens
         if self._bars:
             self._progress.update(self._tasks[round], completed=tally.done, words=tally.words())
-        elif time.monotonic() - self._last_line_s > _LINE_EVERY_S:
+        elif tally.done < tally.total and time.monotonic() - self._last_line_s > _LINE_EVERY_S:
             self._line(round)
 
     def settled(self, settle: Settle) -> None:

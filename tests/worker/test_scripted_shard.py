@@ -29,7 +29,9 @@ async def collect(model, shard: Shard) -> tuple[np.ndarray, np.ndarray, list[flo
 
 @pytest.mark.parametrize("count", [1, 65_536, 70_000, 150_000])
 async def test_all_agents_answer_once(count: int) -> None:
-    agents, values, _ = await collect(build(Random(backend="random"), RULE, seed=1), Shard(7, count))
+    agents, values, _ = await collect(
+        build(Random(backend="random"), RULE, seed=1), Shard(7, count)
+    )
     assert agents.tolist() == list(range(7, 7 + count))
     assert values.min() >= 0
     assert values.max() <= 100

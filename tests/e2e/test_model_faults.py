@@ -1,0 +1,180 @@
+"""Whole runs against a model server that misbehaves: counted statuses and a finished run, or a
+clear failure; never a hang, a traceback or a wrong number."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from conftest import table
+
+# Requests that the endpoint is tried with before the run begins.
+PROBES = 8
+AGENTS = 20
+
+
+@pytest.fixture
+def model_server(program) -> Iterator[Callable[..., str]]:
+    """Starts the fake model server; gives its base URL."""
+    servers = []
+
+    def start(*args: str) -> str:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "agentsim.testing.model_server", *args],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "FAKE_KEY": "sk-planted-secret-0123456789"},
+        )
+        servers.append(server)
+        word, port = server.stdout.readline().split()
+        assert word == "READY"
+        return f"http://127.0.0.1:{port}/v1"
+
+    yield start
+    for server in servers:
+        server.communicate(timeout=10)
+
+
+@pytest.fixture
+def llm(scenario) -> Callable[..., Any]:
+    """A scenario that asks a server; quick to give up."""
+
+    def write(url: str, missing_share: float = 1.0, **model: Any) -> Any:
+        asks = {"backend": "openai", "name": "fake", "base_url": url, "timeout_s": 1.0, "tries": 2}
+        return scenario(
+            agents=AGENTS,
+            model=asks | model,
+            prompt="direct",
+            replies={"attempts": 2},
+            limits={"missing_share": missing_share},
+        )
+
+    return write
+
+
+def summary(program) -> dict[str, Any]:
+    return json.loads((program.folder / "R" / "summary.json").read_text())
+
+
+def test_a_good_server_gives_valid_actions_alone(program, model_server, llm) -> None:
+    program.run("run", llm(model_server()), "--out", "R", "--quiet")
+    assert summary(program)["actions"]["statuses"] == {"ok": 2 * AGENTS}
+    rows = table(program.folder / "R")
+    assert len({(session, round, agent) for session, round, agent, _, _ in rows}) == 2 * AGENTS
+
+
+@pytest.mark.parametrize("structured", ["yes", "no", "lie", "refuse"])
+def test_structured_output_is_found_by_trying(program, model_server, llm, structured) -> None:
+    file = llm(model_server("--structured", structured))
+    program.run("run", file, "--out", "R", "--quiet")
+    manifest = json.loads((program.folder / "R" / "manifest.json").read_text())
+    assert manifest["reply_format"] == ("json" if structured == "yes" else "text")
+    assert summary(program)["actions"]["statuses"] == {"ok": 2 * AGENTS}
+
+
+@pytest.mark.parametrize(
+    ("mode", "statuses"),
+    [
+        ("garbage", {"no_answer"}),
+        ("empty", {"empty"}),
+        ("null_content", {"truncated", "empty"}),
+        ("truncated", {"truncated"}),
+        ("429", {"failed"}),
+        ("500", {"failed"}),
+        ("half", {"failed"}),
+        ("reset", {"failed"}),
+        ("never", {"failed"}),
+        ("html", {"failed"}),
+        ("wrong_json", {"failed"}),
+        ("context", {"failed"}),
+    ],
+)
+def test_bad_answers_are_counted_as_what_they_are(
+    program, model_server, llm, mode, statuses
+) -> None:
+    url = model_server("--mode", mode, "--after", str(PROBES + AGENTS))
+    _, err = program.run("run", llm(url), "--out", "R", timeout_s=100)
+    assert "Traceback" not in err
+    result = summary(program)
+    assert result["run"]["state"] == "finished"
+    final = result["actions"]["statuses"]
+    assert set(final) <= {"ok"} | statuses
+    assert sum(final.values()) == 2 * AGENTS
+    assert final.get("ok", 0) <= 2 * AGENTS - 4
+    values = [value for *_, status, value in table(program.folder / "R") if status != "ok"]
+    assert values
+    assert set(values) == {None}
+
+
+def test_a_mixed_server_loses_and_doubles_nothing(program, model_server, llm) -> None:
+    url = model_server("--mode", "mixed", "--after", str(PROBES))
+    program.run("run", llm(url), "--out", "R", "--quiet", timeout_s=100)
+    rows = table(program.folder / "R")
+    assert sorted(row[:3] for row in rows) == sorted(
+        (1, round, agent) for round in (1, 2) for agent in range(AGENTS)
+    )
+    assert all((value is not None) == (status == "ok") for *_, status, value in rows)
+
+
+def test_too_many_missing_actions_end_the_run(program, model_server, llm) -> None:
+    url = model_server("--mode", "garbage", "--after", str(PROBES))
+    file = llm(url, missing_share=0.1)
+    _, err = program.run("run", file, "--out", "R", code=1)
+    assert "limits.missing_share: in round 1 of session 1, 20 of 20 agents" in err
+    assert "20 no_answer" in err
+    assert "Traceback" not in err
+    assert summary(program)["run"]["state"] == "failed"
+    assert summary(program)["actions"]["missing"] == AGENTS
+
+
+@pytest.mark.parametrize("mode", ["unauthorized", "500", "html", "never", "reset"])
+def test_a_server_that_cannot_be_used_is_told_at_once(program, model_server, llm, mode) -> None:
+    url = model_server("--mode", mode)
+    _, err = program.run("run", llm(url), "--out", "R", code=1, timeout_s=100)
+    assert "agentsim: error:" in err
+    assert url in err
+    assert "Traceback" not in err
+
+
+def test_nobody_listens_there(program, llm) -> None:
+    _, err = program.run("run", llm("http://127.0.0.1:9/v1"), "--out", "R", code=1, timeout_s=100)
+    assert "http://127.0.0.1:9/v1" in err
+    assert "Traceback" not in err
+
+
+def test_the_key_reaches_the_server_and_nothing_else(program, model_server, llm) -> None:
+    url = model_server("--api-key-env", "FAKE_KEY")
+    key = "sk-planted-secret-0123456789"
+    file = llm(url, api_key_env="FAKE_KEY")
+    out, err = program.run("run", file, "--out", "R", env={"FAKE_KEY": key})
+    assert summary(program)["actions"]["statuses"] == {"ok": 2 * AGENTS}
+    assert key not in out + err
+    for path in (program.folder / "R").rglob("*"):
+        assert path.is_dir() or key.encode() not in path.read_bytes(), path
+
+
+def test_a_missing_key_is_told_before_anything_starts(program, llm) -> None:
+    file = llm("http://127.0.0.1:9/v1", api_key_env="NO_SUCH_KEY")
+    _, err = program.run("run", file, "--out", "R", code=2)
+    assert "NO_SUCH_KEY" in err
+    assert not (program.folder / "R").exists()
+
+
+def test_tokens_end_the_run(program, model_server, llm) -> None:
+    url = model_server()
+    _, err = program.run("run", llm(url), "--set", "limits.tokens=200", "--out", "R", code=1)
+    assert "limits.tokens" in err
+    assert summary(program)["run"]["state"] == "failed"
+
+
+def test_wall_time_ends_the_run(program, model_server, llm) -> None:
+    url = model_server("--mode", "never", "--after", str(PROBES))
+    file = llm(url, timeout_s=60.0)
+    _, err = program.run(
+        "run", file, "--set", "limits.wall_s=1.5", "--out", "R", code=1, timeout_s=30
+    )
+    assert "limits.wall_s" in err
