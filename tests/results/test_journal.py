@@ -194,8 +194,10 @@ def test_a_compressed_body_of_another_size_is_an_error(tmp_path: Path, raw_size:
     path.write_bytes(
         framing.header() + framing._FRAME.pack(framing._MARK, len(body), kind, crc) + body
     )
-    with pytest.raises(ResultsError, match="cannot be read"):
+    with pytest.raises(ResultsError, match="cannot be read") as caught:
         contents(path)
+    # Before memory of that size is asked for.
+    assert ("claims 4294967295 bytes" in str(caught.value)) is (raw_size == 2**32 - 1)
 
 
 def test_a_body_over_the_bound_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,12 @@ def test_the_written_summary_is_used_once_the_run_has_finished(tmp_path: Path) -
     assert load_run(directory.path).summary == {"from": "file"}
 
 
+def test_a_summary_from_before_the_end_is_not_used(tmp_path: Path) -> None:
+    directory = Recorder(tmp_path / "r", agents=1).end(None)
+    directory.summary.write_text('{"from": "file"}')
+    assert load_run(directory.path).summary["run"]["state"] == "interrupted"
+
+
 def test_what_is_no_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="does not exist"):
         load_run(tmp_path / "nowhere")

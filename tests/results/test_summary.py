@@ -126,9 +126,9 @@ def test_first_attempts_differ_from_final_ones(tmp_path: Path) -> None:
 
 
 def test_sessions_are_compared_round_by_round(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path / "r", agents=2, sessions=3, rounds=2, hold_rows=2)
-    for session in (2, 1, 3):
-        for round in (1, 2):
+    recorder = Recorder(tmp_path / "r", agents=2, sessions=3, rounds=2, hold_rows=4)
+    for round in (1, 2):
+        for session in (2, 1, 3):
             recorder.scripted(session, round, [10.0 * session / round, 20.0 * session / round])
     summary = summarise(recorder.end(FINISHED))
     keys = [(row["session"], row["round"]) for row in summary["rounds"]]
