@@ -92,6 +92,7 @@ class Ask:
         schema: JSON schema asked for, or None.
         body: the whole request.
         headers: lower-case names.
+        target: path and query of the URL.
     """
 
     number: int
@@ -103,6 +104,7 @@ class Ask:
     schema: dict[str, Any] | None
     body: dict[str, Any]
     headers: Mapping[str, str]
+    target: str
 
 
 @dataclass(frozen=True, slots=True)

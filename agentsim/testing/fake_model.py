@@ -178,6 +178,7 @@ class FakeModelServer:
             schema=wanted.get("json_schema", {}).get("schema"),
             body=body,
             headers={name.lower(): value for name, value in request.headers.items()},
+            target=request.path_qs,
         )
         self._times[identity] += 1
         self.asked.append(ask)

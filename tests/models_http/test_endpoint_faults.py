@@ -195,6 +195,15 @@ async def test_all_refused_fields_are_given_up():
         assert (await pool.complete(request_of())).tries == 1
 
 
+async def test_first_refusal_is_told_when_giving_up_a_field_does_not_help():
+    fields = ["max_tokens", "max_completion_tokens"]
+    async with FakeModelServer(refused_fields=fields) as server:
+        with pytest.raises(ModelError, match="Unsupported parameter: 'max_tokens'"):
+            async with pool_of(server.base_url):
+                pass
+        assert len(server.asked) == 4, "two dialects, with a few tokens and with all"
+
+
 async def test_temperature_is_never_given_up():
     async with FakeModelServer(refused_fields=["temperature"]) as server:
         with pytest.raises(ModelError, match="temperature"):

@@ -158,6 +158,16 @@ async def test_latency_leaves_out_queueing():
         assert all(0.05 <= c.latency_s < 0.15 for c in completions)
 
 
+async def test_latency_leaves_out_the_pause_of_an_overloaded_endpoint():
+    async with FakeModelServer() as server, pool_of(server.base_url, policy=RetryPolicy()) as pool:
+        server.arm([Answer(mode=Mode.RATE_LIMITED, retry_after="0.4")])
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        completion = await pool.complete(request_of())
+        assert loop.time() - began >= 0.4
+        assert completion.latency_s < 0.3
+
+
 def agents_at(server, since=0):
     return {ask.seed - 1000 for ask in server.asked[since:] if ask.seed >= 1000}
 
@@ -255,6 +265,9 @@ async def test_close_ends_what_is_in_flight_and_what_waits():
         assert all(c.finish_reason == "error" and c.error for c in completions)
         assert (await pool.complete(request_of())).finish_reason == "error"
         await pool.close()
+        endpoint = pool._endpoints[0]
+        outcome, _ = await endpoint.complete([], schema=None, seed=0)
+        assert (outcome.reply, "closed" in outcome.error) == (None, True)
 
 
 @pytest.mark.parametrize("mode", [Mode.OK, Mode.BROKEN, Mode.RESET, Mode.UNAUTHORIZED])
@@ -311,6 +324,7 @@ async def test_query_of_the_address_is_sent_and_not_shown():
         completion = await pool.complete(request_of())
         assert completion.error == ""
         assert completion.endpoint == server.base_url
+        assert server.asked[-1].target == "/v1/chat/completions?api-version=7"
 
 
 async def test_proxy_of_the_environment_does_not_swallow_calls_to_this_machine(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.util
 import json
 import os
@@ -183,14 +184,19 @@ def test_child_exits_without_a_word_when(end):
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
         assert parent.stdout.readline().startswith("READY ")
-        if end == "stdin ends":
-            os.close(write_end)
-            assert gone(child)
+        try:
+            if end == "stdin ends":
+                os.close(write_end)
+                assert gone(child)
+                parent.kill()
+            else:
+                parent.kill()
+                assert gone(child)
+                os.close(write_end)
+        finally:
             parent.kill()
-        else:
-            parent.kill()
-            assert gone(child)
-            os.close(write_end)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
         assert parent.stdout.read() == ""
 
 

@@ -129,7 +129,7 @@ async def test_stop_does_not_wait_for_what_is_never_answered():
 def test_mixed_draws_from_identity_and_repetition():
     def ask(seed, earlier):
         body = body_of(seed=seed)
-        return Ask(0, identity_of(body), earlier, 0, seed, "", None, body, {})
+        return Ask(0, identity_of(body), earlier, 0, seed, "", None, body, {}, "/")
 
     modes = [draw_mode(ask(seed, 0)) for seed in range(500)]
     assert 0.5 < modes.count(Mode.OK) / 500 < 0.7
