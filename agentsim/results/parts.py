@@ -20,6 +20,7 @@ from agentsim.results.tables import part_name, write_part
 
 MANY_PARTS = 64
 _PART_ROWS = 1_000_000
+_SCRATCH = ".tables"
 _NAME = re.compile(r"s(\d+)-r(\d+)(?:_s(\d+)-r(\d+))?\.parquet")
 
 
@@ -33,6 +34,13 @@ def parts(directory: RunDirectory, table: str) -> list[Path]:
     try:
         return sorted((f for f in path.iterdir() if _NAME.fullmatch(f.name)), key=part_of)
     except FileNotFoundError:
+        # Copies of a run may leave out empty directories; but an empty table must not be shown
+        # for one that is being replaced.
+        if (directory.path / _SCRATCH).exists():
+            raise ResultsError(
+                f"{path}: the tables are being replaced; try again, and if that does not help, "
+                "agentsim.results.rebuild makes them again from the journal"
+            ) from None
         return []
     except OSError as error:
         raise failure(path, "cannot read the table", error) from error
@@ -89,7 +97,7 @@ def scratch_directory(directory: RunDirectory) -> RunDirectory:
     Raises:
         ResultsError: it cannot be made.
     """
-    path = directory.path / ".tables"
+    path = directory.path / _SCRATCH
     try:
         if path.exists():
             shutil.rmtree(path)
@@ -128,7 +136,7 @@ def finish_replacing(directory: RunDirectory) -> None:
     Raises:
         ResultsError: a directory could not be renamed.
     """
-    scratch = RunDirectory(directory.path / ".tables")
+    scratch = RunDirectory(directory.path / _SCRATCH)
     if not scratch.path.exists():
         return
     try:

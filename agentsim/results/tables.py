@@ -185,10 +185,10 @@ def _in_row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         waiting.append(table)
         rows += len(table)
         if rows >= ROW_GROUP_ROWS:
-            yield pa.concat_tables(waiting).unify_dictionaries()
+            yield pa.concat_tables(waiting)
             waiting, rows = [], 0
     if rows:
-        yield pa.concat_tables(waiting).unify_dictionaries()
+        yield pa.concat_tables(waiting)
 
 
 def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:

@@ -103,6 +103,16 @@ def test_nothing_is_lost_when_a_crash_interrupts_the_replacement(
     assert not (directory.path / ".tables").exists()
 
 
+def test_a_table_that_is_being_replaced_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    directory = many_parts(tmp_path / "r", rounds=3)
+    scratch = scratch_directory(directory)
+    directory.actions.rename(scratch.path / "old-actions")
+    with pytest.raises(ResultsError, match="being replaced"):
+        load_run(directory.path).table("actions")
+    shutil.rmtree(scratch.path)
+    assert load_run(directory.path).actions.empty, "a copy without empty directories"
+
+
 def test_a_damaged_file_is_named_with_what_helps(tmp_path: Path) -> None:
     directory = many_parts(tmp_path / "r")
     path = directory.actions / "s0001-r0003.parquet"
