@@ -79,6 +79,12 @@ def first_and_final(summary: Data, number: Number) -> Columns:
     return cells
 
 
+def mean_over(group: Sequence[Data], key: str) -> float | None:
+    """The mean of one field over the rows that have it."""
+    values = [row[key] for row in group if row[key] is not None]
+    return math.fsum(values) / len(values) if values else None
+
+
 def _one_session(summary: Data, number: Number) -> Columns:
     rows = summary["rounds"]
     return {
@@ -104,7 +110,7 @@ def _several_sessions(summary: Data, number: Number) -> Columns:
         "interval": [number.span(row["low"], row["high"]) for row in rows],
         "could be": [_could_be(group, number) for group in groups],
         "sd": [number(row["sd_between_sessions"]) for row in rows],
-        "target": [number(_mean_over(group, "target")) for group in groups],
+        "target": [number(mean_over(group, "target")) for group in groups],
     }
 
 
@@ -125,11 +131,6 @@ def _could_be(group: Sequence[Data], number: Number) -> str:
         math.fsum(each[key] for each in bounds) / len(bounds) for key in ("mean_low", "mean_high")
     )
     return number.span(low, high)
-
-
-def _mean_over(group: Sequence[Data], key: str) -> float | None:
-    values = [row[key] for row in group if row[key] is not None]
-    return math.fsum(values) / len(values) if values else None
 
 
 def _pooled_mean(parts: Sequence[Data]) -> float | None:

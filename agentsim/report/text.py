@@ -15,11 +15,9 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from agentsim.report import rounds
-from agentsim.report.words import Number, count, duration, printable, share, table
+from agentsim.report import caution, rounds
+from agentsim.report.words import Number, count, duration, printable, table
 
-_TRUNCATED_SHARE = 0.01
-_SMALL_MODELS = {"smollm2-135m": "135M"}
 _REASONS = 5
 _INDENT = (0, 0, 0, 2)
 _WIDTH = 80 - _INDENT[3]
@@ -76,30 +74,13 @@ def _title(summary: Data) -> Text:
 
 def _trust(summary: Data, manifest: Data) -> list[RenderableType]:
     """How many actions are valid, and what should make the reader careful."""
-    actions = summary["actions"]
-    missing, settled = actions["missing"], actions["settled"]
-    valid = f"{count(actions['valid'])} of {count(settled)} actions are valid"
-    valid += f" ({share(actions['valid'], settled)})" if settled else ""
-    line = Text(valid, "bold yellow" if missing or not settled else "bold green")
+    missing = caution.missing(summary)
+    good = summary["actions"]["settled"] and not missing
+    line = Text(caution.valid(summary), "bold green" if good else "bold yellow")
     if missing:
-        kinds = (f"{n:,} {status}" for status, n in actions["statuses"].items() if status != "ok")
-        line.append_text(Text(f"; {count(missing)} missing: {', '.join(kinds)}", "yellow"))
-    return [line, *(Text(warning, "yellow") for warning in _warnings(summary, manifest))]
-
-
-def _warnings(summary: Data, manifest: Data) -> Iterator[str]:
-    attempts = summary["attempts"]
-    model = (manifest.get("scenario") or {}).get("model") or {}
-    cut = sum(entry["statuses"].get("truncated", 0) for entry in attempts["by_attempt"])
-    if cut > _TRUNCATED_SHARE * attempts["total"]:
-        now = f" (now {model['max_tokens']:,})" if "max_tokens" in model else ""
-        part = share(cut, attempts["total"])
-        yield f"{count(cut)} replies ({part}) were truncated: raise model.max_tokens{now}"
-    if model.get("backend") == "llama_cpp":
-        name = Path(str(model.get("name", ""))).name.lower()
-        for prefix, size in _SMALL_MODELS.items():
-            if name.startswith(prefix):
-                yield f"a {size} model proves the plumbing, not a hypothesis"
+        line.append_text(Text(f"; {missing}", "yellow"))
+    warnings = caution.warnings(summary, manifest)
+    return [line, *(Text(warning, "yellow") for warning in warnings)]
 
 
 def _rounds(summary: Data, manifest: Data, number: Number) -> list[RenderableType]:

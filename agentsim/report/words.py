@@ -78,6 +78,12 @@ def printable(text: str) -> str:
     )
 
 
+def visible(text: str) -> str:
+    """Text of a model over several lines, with everything else that steers made visible."""
+    lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
+    return "\n".join(map(printable, lines))
+
+
 def width_of(columns: Mapping[str, Sequence[str]]) -> int:
     """Characters that a table of these columns is wide."""
     widths = (max(map(len, (title, *cells))) for title, cells in columns.items())
