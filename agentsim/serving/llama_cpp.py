@@ -105,6 +105,7 @@ class LlamaCppServer:
         self._spec = spec
         self._ready_timeout_s = ready_timeout_s
         self._process: asyncio.subprocess.Process | None = None
+        self._log_start = 0
 
     def __repr__(self) -> str:
         return f"LlamaCppServer({self._spec.name!r}, {self.base_url!r})"
@@ -124,10 +125,10 @@ class LlamaCppServer:
             context=self._spec.context,
             threads=self._spec.threads,
         )
-        self.log_path.parent.mkdir(parents=True, exist_ok=True)
+        self._process = process = await self._spawn()
         try:
             async with asyncio.timeout(self._ready_timeout_s):
-                port = await self._launch(config)
+                port = await self._configure(process, config)
                 await self._answers(port)
         except TimeoutError:
             await self.stop()
@@ -138,10 +139,11 @@ class LlamaCppServer:
         self.base_url = f"http://127.0.0.1:{port}/v1"
         return self.base_url
 
-    async def _launch(self, config: ServerConfig) -> int:
-        """Starts the child; returns the port it says."""
+    async def _spawn(self) -> asyncio.subprocess.Process:
+        self.log_path.parent.mkdir(parents=True, exist_ok=True)
         with self.log_path.open("ab") as log:
-            self._process = process = await asyncio.create_subprocess_exec(
+            self._log_start = log.tell()
+            return await asyncio.create_subprocess_exec(
                 # As a file, with its folder off the path: the child needs none of our imports.
                 *(sys.executable, "-P", llama_cpp_server.__file__),
                 stdin=asyncio.subprocess.PIPE,
@@ -149,6 +151,9 @@ class LlamaCppServer:
                 stderr=log,
                 start_new_session=True,  # Ctrl-C is for the program that owns the run
             )
+
+    async def _configure(self, process: asyncio.subprocess.Process, config: ServerConfig) -> int:
+        """Says what to serve; returns the port that the child says."""
         assert process.stdin is not None
         assert process.stdout is not None
         with contextlib.suppress(ConnectionError):
@@ -194,19 +199,19 @@ class LlamaCppServer:
         return None if self._process is None else self._process.returncode
 
     def _error(self, what: str) -> LaunchError:
-        said = _tail(self.log_path)
+        said = _tail(self.log_path, self._log_start)
         return LaunchError(
             f"the llama.cpp server of model {self._spec.name} {what}; log: {self.log_path}"
             + (f"; its last lines:\n{said}" if said else "")
         )
 
 
-def _tail(path: Path) -> str:
-    """The last lines of a log, indented."""
+def _tail(path: Path, start: int) -> str:
+    """The last lines of a log, indented; none from before the offset `start`."""
     try:
         with path.open("rb") as log:
             size = log.seek(0, 2)
-            log.seek(max(0, size - _LOG_BYTES))
+            log.seek(max(start, size - _LOG_BYTES))
             lines = log.read().decode("utf-8", "replace").splitlines()
     except OSError:
         return ""

@@ -204,13 +204,17 @@ async def test_broken_model_file_fails_with_the_end_of_the_log(tmp_path):
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + b"\x00" * 100)
     spec = LlamaCpp(backend="llama_cpp", name=str(broken))
-    with pytest.raises(LaunchError) as caught:
-        await serving.start(spec, log_dir=tmp_path / "logs")
     log = tmp_path / "logs" / "llama_cpp.log"
+    log.parent.mkdir()
+    log.write_text("said by the server of an earlier run\n")
+    with pytest.raises(LaunchError) as caught:
+        await serving.start(spec, log_dir=log.parent)
     message = str(caught.value)
     assert "before it was ready" in message
     assert str(log) in message
     assert log.read_text().splitlines()[-1] in message
+    assert "an earlier run" in log.read_text()
+    assert "an earlier run" not in message
 
 
 async def test_server_that_is_not_ready_in_time_is_stopped(tmp_path):
