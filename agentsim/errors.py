@@ -36,6 +36,23 @@ class UserError(AgentsimError):
 
 
 @dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that a finding is about, perhaps in another file.
+
+    Attributes:
+        note: what is there, in a few words.
+        file, line, column, length, source: as of a `Finding`.
+    """
+
+    note: str
+    file: str
+    line: int = 0
+    column: int = 0
+    length: int = 1
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong in a file, as data.
 
@@ -49,6 +66,7 @@ class Finding:
         source: the source line, without its line end; empty when there is none.
         expected: what would be right there, in YAML words; may be empty.
         hint: one suggestion; may be empty.
+        related: other places, for what cannot be said of one place alone.
     """
 
     code: str
@@ -60,6 +78,7 @@ class Finding:
     source: str = ""
     expected: str = ""
     hint: str = ""
+    related: tuple[Related, ...] = ()
 
 
 class ConfigError(UserError):

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import typer
 
+from agentsim.cli.explain import explain
 from agentsim.cli.replies import replies
+from agentsim.cli.report import report
 from agentsim.cli.run import run
+from agentsim.cli.runs import runs
 from agentsim.cli.schema import schema
+from agentsim.cli.show import show
 from agentsim.cli.validate import validate
 from agentsim.cli.version import version
 
@@ -16,5 +20,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (run, validate, replies, schema, version):
+for command in (run, runs, show, report, validate, replies, schema, explain, version):
     app.command()(command)

@@ -2,14 +2,58 @@
 
 from __future__ import annotations
 
+import json
 import platform
+import re
 import sys
 import tempfile
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-from agentsim.errors import AgentsimError, ConfigError
+from agentsim.errors import AgentsimError, ConfigError, Finding
 from agentsim.version import __version__
+
+
+class ErrorFormat(StrEnum):
+    """How errors are written to stderr."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@contextmanager
+def told_as(format: ErrorFormat) -> Iterator[None]:
+    """Tell errors in a format of the user's choice; as text, that is left to whoever called."""
+    try:
+        yield
+    except AgentsimError as error:
+        if format is ErrorFormat.TEXT:
+            raise
+        print(json.dumps(as_data(error), indent=2), file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+def as_data(error: AgentsimError) -> Any:
+    """An error for programs: a list of findings, or a map for any other error.
+
+    Source lines are left out of findings: a program has the file.
+    """
+    if isinstance(error, ConfigError):
+        return [_finding(item) for item in error.findings]
+    kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(error).__name__).lower()
+    return {"error": kind, "message": str(error), "exit_code": error.exit_code}
+
+
+def _finding(item: Finding) -> dict[str, Any]:
+    data = asdict(item)
+    for place in (data, *data["related"]):
+        del place["source"]
+    return data
 
 
 def show(error: AgentsimError) -> None:

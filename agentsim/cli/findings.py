@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TextIO
 
-from agentsim.errors import ConfigError, Finding
+from agentsim.errors import ConfigError, Finding, Related
 
 _TAB = 4
 _WIDEST = 120
@@ -34,45 +34,65 @@ def render(findings: Sequence[Finding], *, colour: bool = False) -> str:
         findings: in the order in which they are shown; of very many, the first 100.
         colour: whether to use the escape sequences of a terminal.
     """
-    shown = [_one(finding, colour) for finding in findings[:_SHOWN]]
+    named: set[Related] = set()
+    shown = [_one(finding, colour, named) for finding in findings[:_SHOWN]]
     count = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
     if len(findings) > _SHOWN:
         count += f" (the first {_SHOWN} are shown)"
-    return "\n\n".join([*shown, f"{count}; nothing was started."]) + "\n"
+    codes = {finding.code for finding in findings}
+    code = codes.pop() if len(codes) == 1 else "CODE"
+    end = f"{count}; nothing was started. More: agentsim explain {code}"
+    return "\n\n".join([*shown, end]) + "\n"
 
 
-def _one(finding: Finding, colour: bool) -> str:
-    def paint(text: str, start: str) -> str:
-        return f"{start}{text}{_RESET}" if colour else text
-
-    number = str(finding.line) if finding.line else ""
-    margin = " " * max(len(number), 1)
-    bar = paint("|", _BLUE)
-    head = paint(f"error[{finding.code}]", _RED) + paint(f": {_clean(finding.message)}", _BOLD)
-    where = _clean(finding.file)
-    if finding.line:
-        where += f":{finding.line}:{finding.column}"
-    lines = [head, f" {margin}{paint('-->', _BLUE)} {where}"]
-    if finding.source:
-        source, carets = _excerpt(finding)
-        label = paint(number.rjust(len(margin)), _BLUE)
-        lines += [
-            f" {margin} {bar}",
-            f" {label} {bar} {source}".rstrip(),
-            f" {margin} {bar} {paint(carets, _RED)}",
-        ]
+def _one(finding: Finding, colour: bool, named: set[Related]) -> str:
+    """A finding as text; a place in another file is not shown again (`named`: those shown)."""
+    related = [item for item in finding.related if item not in named]
+    named.update(item for item in related if item.file != finding.file)
+    numbers = [finding.line, *(item.line for item in related)]
+    margin = " " * max(len(str(number)) for number in numbers)
+    head = _paint(f"error[{finding.code}]", _RED, colour)
+    lines = [head + _paint(f": {_clean(finding.message)}", _BOLD, colour)]
+    lines += _where(finding, margin, colour, "^", _RED)
     if finding.expected:
-        lines.append(f" {margin} {paint('=', _BLUE)} expected {_clean(finding.expected)}")
+        equals = _paint("=", _BLUE, colour)
+        lines.append(f" {margin} {equals} expected {_clean(finding.expected)}")
+    for item in related:
+        lines.append(f"{_paint('note', _BLUE, colour)}: {_clean(item.note)}")
+        lines += _where(item, margin, colour, "-", _BLUE)
     if finding.hint:
-        lines.append(f"{paint('hint', _GREEN)}: {_clean(finding.hint)}")
+        lines.append(f"{_paint('hint', _GREEN, colour)}: {_clean(finding.hint)}")
     return "\n".join(lines)
 
 
-def _excerpt(finding: Finding) -> tuple[str, str]:
-    """The source line, a part of it if it is long, and the carets below it."""
-    source = finding.source
-    start = min(finding.column - 1, len(source))
-    end = min(start + finding.length, len(source))
+def _where(item: Finding | Related, margin: str, colour: bool, mark: str, paint: str) -> list[str]:
+    """The place, the source line and the marks below it."""
+    where = _clean(item.file)
+    if item.line:
+        where += f":{item.line}:{item.column}"
+    lines = [f" {margin}{_paint('-->', _BLUE, colour)} {where}"]
+    if not item.source:
+        return lines
+    source, marks = _excerpt(item, mark)
+    bar = _paint("|", _BLUE, colour)
+    label = _paint(str(item.line or "").rjust(len(margin)), _BLUE, colour)
+    return [
+        *lines,
+        f" {margin} {bar}",
+        f" {label} {bar} {source}".rstrip(),
+        f" {margin} {bar} {_paint(marks, paint, colour)}",
+    ]
+
+
+def _paint(text: str, start: str, colour: bool) -> str:
+    return f"{start}{text}{_RESET}" if colour else text
+
+
+def _excerpt(item: Finding | Related, mark: str) -> tuple[str, str]:
+    """The source line, a part of it if it is long, and the marks below it."""
+    source = item.source
+    start = min(item.column - 1, len(source))
+    end = min(start + item.length, len(source))
     first = 0 if len(source) <= _WIDEST else max(0, start - _BEFORE)
     last = min(len(source), first + _WIDEST)
     before, marked = source[first:start], source[start : min(end, last)]
@@ -80,7 +100,7 @@ def _excerpt(finding: Finding) -> tuple[str, str]:
     tail = "…" if last < len(source) else ""
     column = _width(lead) + _width(before)
     text = lead + _clean(source[first:last], keep_tabs=True) + tail
-    return _expand(text), " " * column + "^" * max(_width(marked), 1)
+    return _expand(text), " " * column + mark * max(_width(marked), 1)
 
 
 def _clean(text: str, *, keep_tabs: bool = False) -> str:

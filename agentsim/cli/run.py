@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from agentsim.cli.failures import ErrorFormat, told_as
+
 _WHAT = "In place of the scenario's"
 
 
@@ -29,6 +31,10 @@ def run(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress, only the end.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print summary.json, nothing else.")] = False,
+    error_format: Annotated[
+        ErrorFormat,
+        typer.Option(help="How errors are written to stderr; json is for programs."),
+    ] = ErrorFormat.TEXT,
 ) -> None:
     """Play a scenario and write what happened to a directory of its own."""
     from agentsim.cli.execute import execute
@@ -41,8 +47,8 @@ def run(
         "seed": seed,
     }
     overrides = [(key, str(value), f"--{key}") for key, value in flags.items() if value is not None]
-    overrides += [split_set(text) for text in set_ or []]
-    sys.exit(
-        execute(file, overrides, hosts=hosts, workers=workers, out=out, quiet=quiet, json=json)
-    )
-
+    with told_as(error_format):
+        overrides += [split_set(text) for text in set_ or []]
+        sys.exit(
+            execute(file, overrides, hosts=hosts, workers=workers, out=out, quiet=quiet, json=json)
+        )

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agentsim.cli.failures import ErrorFormat, told_as
+
 if TYPE_CHECKING:
     from agentsim.config import Loaded
 
@@ -19,13 +21,18 @@ def validate(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any field, e.g. model.temperature=0.5."),
     ] = None,
+    error_format: Annotated[
+        ErrorFormat,
+        typer.Option(help="How errors are written to stderr; json is for programs."),
+    ] = ErrorFormat.TEXT,
 ) -> None:
     """Check a scenario and the files that it names; say what would run. Nothing is started."""
     from agentsim.config import load, split_set
     from agentsim.games import GAMES
 
-    overrides = [split_set(text) for text in set_ or []]
-    loaded = load(file, games=GAMES, overrides=overrides, hosts=hosts, workers=workers)
+    with told_as(error_format):
+        overrides = [split_set(text) for text in set_ or []]
+        loaded = load(file, games=GAMES, overrides=overrides, hosts=hosts, workers=workers)
     print(f"{file} is valid: {describe(loaded)}")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from agentsim.config.scenario import Scenario
-from agentsim.config.tree import Node, find, given, place, text_at
+from agentsim.config.tree import Node, beside, find, given, place, text_at
 from agentsim.errors import Finding
 
 
@@ -21,6 +21,7 @@ class GameFinding:
         message: what was found, one sentence in YAML words.
         expected: what would be right there; may be empty.
         hint: one suggestion; may be empty.
+        beside: paths of the values that this one contradicts, each with what it is.
     """
 
     path: tuple[str | int, ...]
@@ -28,6 +29,7 @@ class GameFinding:
     message: str
     expected: str = ""
     hint: str = ""
+    beside: tuple[tuple[tuple[str | int, ...], str], ...] = ()
 
 
 @runtime_checkable
@@ -43,10 +45,13 @@ def of_game(game: object, scenario: Scenario, node: Node) -> list[Finding]:
     """What the game has to say, at its places in the file."""
     if not isinstance(game, ChecksScenario):
         return []
-    return [
-        place(node, item.path).finding(item.code, item.message, item.expected, item.hint)
-        for item in game.findings(scenario)
-    ]
+    return [_placed(item, node) for item in game.findings(scenario)]
+
+
+def _placed(item: GameFinding, node: Node) -> Finding:
+    where = place(node, item.path)
+    related = [there for path, note in item.beside for there in beside(node, path, note, where)]
+    return where.finding(item.code, item.message, item.expected, item.hint, tuple(related))
 
 
 def across(node: Node) -> list[Finding]:
@@ -54,10 +59,12 @@ def across(node: Node) -> list[Finding]:
     prompt = find(node, "prompt")
     if prompt is None or text_at(node, "prompt") != "character" or given(node, "population"):
         return []
+    where = place(node, ("prompt",))
     return [
-        place(node, ("prompt",)).finding(
+        where.finding(
             "contradiction",
             "prompt: `character` shows the persona, and there is no population",
             "for example population: ../populations/adults.yaml",
+            related=beside(node, ("population",), "there is none because of this", where),
         )
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from collections.abc import Mapping as Games
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import BaseModel, create_model
@@ -17,6 +17,7 @@ from agentsim.config.check import Checked, check
 from agentsim.config.files import Unreadable, display, read_text
 from agentsim.config.hostfile import Hostfile
 from agentsim.config.keys import missing_key, near_miss
+from agentsim.config.kinds import misplaced
 from agentsim.config.parse import parse
 from agentsim.config.population import Population
 from agentsim.config.scenario import Scenario
@@ -79,7 +80,7 @@ def load(
         ConfigError: with every finding of every file that could be reached.
     """
     reading = _Reading()
-    root: Node | None = reading.tree(os.fspath(path))
+    root: Node | None = reading.tree(os.fspath(path), "scenario")
     scenario: Checked[Scenario] | None = None
     game: BaseModel | None = None
     if root is not None:
@@ -113,11 +114,12 @@ class _Reading:
         """Note findings; the same one is said once."""
         self.findings.update(dict.fromkeys(findings))
 
-    def tree(self, path: str, named: Place | None = None) -> Mapping | None:
+    def tree(self, path: str, kind: str, named: Place | None = None) -> Mapping | None:
         """The tree of a file; None with findings if there is none.
 
         Args:
             path: as the current directory sees it; findings call it so.
+            kind: of the file that belongs here, one of `kinds.MODELS`.
             named: where another file or a flag names it.
         """
         self.names.append(path)
@@ -129,20 +131,22 @@ class _Reading:
                 finding = named.finding(
                     finding.code, finding.message, finding.expected, finding.hint
                 )
-            self.add([finding])
+            self.add(_named_here([finding], named) if error.inside else [finding])
             return None
         self.files[os.path.realpath(path)] = text
         where = document(path, text)
         root, findings = parse(text, where)
-        self.add(findings)
         if isinstance(root, Mapping):
-            return root
+            other = misplaced(root, kind, named)
+            self.add([other] if other else _named_here(findings, named))
+            return None if other else root
+        expected = "lines like `key: value`"
         if root is None and not findings:
-            expected = "lines like `key: value`"
-            self.add([Finding("missing-key", f"`{path}` is empty", path, 1, 1, expected=expected)])
+            findings = [Finding("missing-key", f"`{path}` is empty", path, 1, 1, expected=expected)]
         elif root is not None:
             message = f"the file must be a map, found {found(root, ())}"
-            self.add([root.place.finding("wrong-type", message, "lines like `key: value`")])
+            findings = [*findings, root.place.finding("wrong-type", message, expected)]
+        self.add(_named_here(findings, named))
         return None
 
     def sorted(self) -> tuple[Finding, ...]:
@@ -155,6 +159,14 @@ class _Reading:
             return order.get(item.file, len(order)), item.line, flag, item.column
 
         return tuple(sorted(self.findings, key=place_of))
+
+
+def _named_here(findings: Iterable[Finding], named: Place | None) -> Iterable[Finding]:
+    """Findings of a file with the place that names it."""
+    if named is None:
+        return findings
+    here = named.related("the file is named here")
+    return [replace(item, related=(*item.related, here)) for item in findings]
 
 
 def _scenario(
@@ -213,11 +225,12 @@ def _population(reading: _Reading, root: Node | None) -> Population | None:
     name = text_at(root, "population")
     if root is None or name is None:
         return None
-    tree = reading.tree(*_named(root, "population", name))
+    file, named = _named(root, "population", name)
+    tree = reading.tree(file, "population", named)
     if tree is None:
         return None
     checked = check(Population, served.population(tree))
-    reading.add(checked.findings)
+    reading.add(_named_here(checked.findings, named))
     return checked.value
 
 
@@ -226,10 +239,13 @@ def _hostfile(
 ) -> Hostfile | None:
     """Check the hostfile; without a scenario, the one that the command line names."""
     tree: Node | None = None
+    named: Place | None = None
     name = text_at(root, "hosts") if root else os.fspath(hosts) if hosts else None
     if name is not None:
-        where = _named(root, "hosts", name) if root else (name, flags.flag_place("--hosts", name))
-        tree = reading.tree(*where)
+        file, named = (
+            _named(root, "hosts", name) if root else (name, flags.flag_place("--hosts", name))
+        )
+        tree = reading.tree(file, "hostfile", named)
         if tree is None:
             return None
     if workers is not None:
@@ -237,7 +253,7 @@ def _hostfile(
     if tree is None:
         return None
     checked = check(Hostfile, served.hostfile(tree))
-    reading.add(checked.findings)
+    reading.add(_named_here(checked.findings, named))
     return checked.value
 
 

@@ -247,7 +247,8 @@ class _Builder:
                 key.place.finding(
                     "duplicate-key",
                     f"the key `{key.written[:60]}` stands twice in one map",
-                    f"each key once; the first is {first.says()}",
+                    "each key once",
+                    related=(first.related("it stands here first"),),
                 )
             )
         else:

@@ -23,6 +23,8 @@ LARGEST_WHOLE = 2.0**53
 LARGEST_LEVEL = 100
 NO_KIND = "no-kind"
 """Type of the error for a map with none of the keys that would say what it is."""
+BESIDE = "beside"
+"""In the context of an error: the key in the same map whose value contradicts this one."""
 
 
 def tag_by_key(*keys: str) -> Discriminator:
@@ -72,7 +74,7 @@ def above(high: float, low: float | None) -> float:
         raise PydanticCustomError(
             "contradiction",
             "high must be above low, found low {low} and high {high}",
-            {"low": f"{low:.10g}", "high": f"{high:.10g}"},
+            {"low": f"{low:.10g}", "high": f"{high:.10g}", BESIDE: "low"},
         )
     if not math.isfinite(high - low):
         raise PydanticCustomError("out-of-range", "low and high are too far apart")
@@ -99,7 +101,7 @@ def same_number(shares: list[float], edges: Sequence[float] | None) -> list[floa
         raise PydanticCustomError(
             "contradiction",
             "{shares} shares need {need} edges, found {edges}",
-            {"shares": len(shares), "need": len(shares) + 1, "edges": len(edges)},
+            {"shares": len(shares), "need": len(shares) + 1, "edges": len(edges), BESIDE: "edges"},
         )
     return shares
 
@@ -136,7 +138,7 @@ def within_thinking_time(jitter_s: float, think_s: float | None) -> float:
         raise PydanticCustomError(
             "contradiction",
             "jitter_s must be at most think_s, found {jitter_s} and {think_s}",
-            {"jitter_s": f"{jitter_s:g}", "think_s": f"{think_s:g}"},
+            {"jitter_s": f"{jitter_s:g}", "think_s": f"{think_s:g}", BESIDE: "think_s"},
         )
     return jitter_s
 

@@ -8,11 +8,10 @@ from typing import Annotated, Any, Union
 from pydantic import BaseModel, Field, create_model
 
 from agentsim.config.base import FileModel
-from agentsim.config.hostfile import Hostfile
-from agentsim.config.population import Population
+from agentsim.config.kinds import MODELS
 from agentsim.config.scenario import Scenario
 
-KINDS = ("scenario", "population", "hostfile")
+KINDS = tuple(MODELS)
 """The kinds of files."""
 
 
@@ -26,8 +25,7 @@ def json_schema(kind: str, games: Mapping[str, type[FileModel]]) -> dict[str, An
     Raises:
         KeyError: there is no such kind.
     """
-    models: dict[str, type[BaseModel]] = {"population": Population, "hostfile": Hostfile}
-    model = _scenario(games) if kind == "scenario" else models[kind]
+    model = _scenario(games) if kind == "scenario" else MODELS[kind]
     schema = model.model_json_schema(mode="validation")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 

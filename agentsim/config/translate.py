@@ -13,10 +13,10 @@ from pydantic_core import ErrorDetails
 from agentsim.config import shape
 from agentsim.config.codes import CODES
 from agentsim.config.keys import Fields, NearMiss, missing_key, near_miss, unknown_key
-from agentsim.config.rules import NO_KIND
+from agentsim.config.rules import BESIDE, NO_KIND
 from agentsim.config.scalars import is_too_large
 from agentsim.config.shape import Spot, Type
-from agentsim.config.tree import Mapping, Node, Path, Scalar, find, key_place, place
+from agentsim.config.tree import Mapping, Node, Path, Scalar, beside, find, key_place, place
 from agentsim.config.words import found, name_of, suggestion, type_hint
 from agentsim.errors import Finding
 
@@ -176,7 +176,11 @@ def _custom(problem: Problem, node: Node) -> Finding:
         message = f"{name}: {message}"
     expected = "shares that sum to 1" if problem.kind == "shares-sum" else ""
     where = key_place(node, problem.path) if problem.spot.is_key else None
-    return (where or place(node, problem.path)).finding(problem.kind, message, expected)
+    where = where or place(node, problem.path)
+    other = problem.error.get("ctx", {}).get(BESIDE, "")
+    note = f"{other} stands here"
+    related = beside(node, (*problem.path[:-1], other), note, where) if other else ()
+    return where.finding(problem.kind, message, expected, related=related)
 
 
 def _wrong_type(problem: Problem, node: Node) -> Finding:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentsim.config.masking import MASK, mask_spans, mask_text
-from agentsim.errors import Finding
+from agentsim.errors import Finding, Related
 
 Path = tuple[str | int, ...]
 """Where a value stands in a file: keys, and positions in lists from 0."""
@@ -64,29 +64,43 @@ class Place:
     column: int
     length: int = 1
 
-    def finding(self, code: str, message: str, expected: str = "", hint: str = "") -> Finding:
+    def finding(
+        self,
+        code: str,
+        message: str,
+        expected: str = "",
+        hint: str = "",
+        related: tuple[Related, ...] = (),
+    ) -> Finding:
         """A finding here."""
+        here = self.related("")
+        return Finding(
+            code=code,
+            message=message,
+            file=here.file,
+            line=here.line,
+            column=here.column,
+            length=here.length,
+            source=here.source,
+            expected=expected,
+            hint=hint,
+            related=related,
+        )
+
+    def related(self, note: str) -> Related:
+        """This place beside a finding that stands elsewhere."""
         column, length = self.column, max(self.length, 1)
         for start, end in self.document.masks.get(self.line, []):
             if start <= column < end:
                 column, length = start, len(MASK)
-        return Finding(
-            code=code,
-            message=message,
+        return Related(
+            note=note,
             file=self.document.name,
             line=0 if self.document.is_flag else self.line + 1,
             column=column + 1,
             length=length,
             source=self.document.source(self.line),
-            expected=expected,
-            hint=hint,
         )
-
-    def says(self) -> str:
-        """The place in words."""
-        if self.document.is_flag:
-            return f"in {self.document.name}"
-        return f"at {self.document.name}:{self.line + 1}:{self.column + 1}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,6 +212,15 @@ def place(node: Node, path: Path) -> Place:
     empty = isinstance(found, Scalar) and not found.written and not found.quoted
     key = key_place(node, path) if spread or empty else None
     return key or found.place
+
+
+def beside(node: Node, path: Path, note: str, main: Place) -> tuple[Related, ...]:
+    """The place of a value that contradicts another; nothing if it is in the same line."""
+    if find(node, *path) is None:
+        return ()
+    there = place(node, path)
+    same = there.document is main.document and there.line == main.line
+    return () if same else (there.related(note),)
 
 
 def without(node: Node, path: Path) -> Node:

@@ -1,44 +1,51 @@
-"""Each folder of `bad_files` is a case: files that are wrong, and what is said about them.
+"""Each folder of `bad_files` is files that are wrong, and what is said about them.
 
-`args` holds what stands behind `agentsim validate scenario.yaml`, one argument a line.
+A file that is wrong starts nothing, whichever command reads it, and no secret in it is printed.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
+from snapshots import BAD_FILES, Played, arguments, expected, play
 
-from agentsim.cli import main
-
-FOLDER = Path(__file__).parent / "bad_files"
-CASES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
-
-
-def validate(*args: str, monkeypatch: pytest.MonkeyPatch) -> object:
-    """Run the command as a shell would; the exit code."""
-    monkeypatch.setattr(sys, "argv", ["agentsim", "validate", *args])
-    with pytest.raises(SystemExit) as end:
-        main()
-    return end.value.code
+SECRET = "do-not-print-me"
+cases = pytest.mark.parametrize("case", BAD_FILES, ids=lambda case: case.name)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_what_is_wrong_is_said(
-    case: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = FOLDER / case
-    args = folder / "args"
-    more = args.read_text("utf-8").splitlines() if args.exists() else []
-    monkeypatch.chdir(folder)
-    code = validate("scenario.yaml", *more, monkeypatch=monkeypatch)
-    out, err = capsys.readouterr()
-    assert code == 2
-    assert out == ""
-    assert err == (folder / "stderr").read_text("utf-8")
-    assert "do-not-print-me" not in err
+@cases
+def test_what_is_wrong_is_said(case: Path) -> None:
+    assert play(case, arguments(case)) == expected(case)
+
+
+@cases
+def test_a_run_says_the_same_and_starts_nothing(case: Path) -> None:
+    args = arguments(case)[1:]
+    assert play(case, ["run", *args, "--out", "here/run"]) == expected(case)
+
+
+@cases
+def test_secrets_are_never_printed(case: Path) -> None:
+    args = arguments(case)
+    for played in (play(case, args), play(case, [*args, "--error-format", "json"])):
+        assert SECRET not in played.out + played.err
+
+
+def test_the_secrets_are_there_to_be_printed() -> None:
+    planted = [
+        case.name
+        for case in BAD_FILES
+        if any(SECRET in path.read_text("utf-8", "replace") for path in case.iterdir())
+    ]
+    assert len(planted) >= 8, planted
 
 
 def test_there_are_enough_cases() -> None:
-    assert len(CASES) > 60
+    assert len(BAD_FILES) > 60
+
+
+def test_a_changed_word_would_be_seen() -> None:
+    said = expected(BAD_FILES[0])
+    assert said != Played(said.code, said.out, said.err.replace("error", "mistake"), said.made)
+    assert said != Played(said.code, said.out, said.err, ("runs",))

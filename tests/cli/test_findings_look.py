@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import unicodedata
+from dataclasses import replace
 
 import pytest
 
 from agentsim.cli.findings import print_findings, render
-from agentsim.errors import ConfigError, Finding
+from agentsim.errors import ConfigError, Finding, Related
 
 FINDING = Finding(
     code="unknown-key",
@@ -30,6 +31,7 @@ error[unknown-key]: unknown key `polulation`
    = expected one of: game, model, name, population, rounds, seed, … and 4 more
 hint: did you mean `population`? it is required and missing
 """
+END = "nothing was started. More: agentsim explain unknown-key\n"
 
 
 class Terminal(io.StringIO):
@@ -52,18 +54,68 @@ def carets(source: str, marked: str) -> str:
 
 
 def test_a_finding_looks_like_a_compilers() -> None:
-    assert render([FINDING]) == LOOK + "\n1 finding; nothing was started.\n"
+    assert (
+        render([FINDING])
+        == LOOK + "\n1 finding; nothing was started. More: agentsim explain unknown-key\n"
+    )
 
 
 def test_findings_are_counted() -> None:
     text = render([FINDING, FINDING])
-    assert text == LOOK + "\n" + LOOK + "\n2 findings; nothing was started.\n"
+    assert (
+        text
+        == LOOK
+        + "\n"
+        + LOOK
+        + "\n2 findings; nothing was started. More: agentsim explain unknown-key\n"
+    )
+
+
+def test_several_kinds_of_findings_are_explained_one_by_one() -> None:
+    text = render([FINDING, replace(FINDING, code="missing-key")])
+    assert text.endswith("\n2 findings; nothing was started. More: agentsim explain CODE\n")
+
+
+def test_both_places_are_shown() -> None:
+    first = Related("it stands here first", "s.yaml", 9, 1, 6, "agents: 4")
+    named = Related("the file is named here", "hosts.yaml", 3, 8, 6, "hosts: s.yaml")
+    twice = Finding("c", "m", "s.yaml", 10, 1, 6, "agents: 5", "e", "h", (first, named))
+    lines = [
+        "error[c]: m",
+        "   --> s.yaml:10:1",
+        "    |",
+        " 10 | agents: 5",
+        "    | ^^^^^^",
+        "    = expected e",
+        "note: it stands here first",
+        "   --> s.yaml:9:1",
+        "    |",
+        "  9 | agents: 4",
+        "    | ------",
+        "note: the file is named here",
+        "   --> hosts.yaml:3:8",
+        "    |",
+        "  3 | hosts: s.yaml",
+        "    |        ------",
+        "hint: h",
+    ]
+    assert render([twice]).splitlines()[: len(lines)] == lines
+
+
+def test_a_place_in_another_file_is_shown_once_and_one_in_the_same_file_each_time() -> None:
+    here = Related("it stands here first", "s.yaml", 100, 1, 6, "agents: 4")
+    named = Related("the file is named here", "other.yaml", 100_000, 8, 6, "hosts: s.yaml")
+    findings = [Finding("c", "m", "s.yaml", n, 1, 6, related=(here, named)) for n in (101, 102)]
+    text = render(findings)
+    assert text.count("it stands here first") == 2
+    assert text.count("the file is named here") == 1
+    assert "\n    --> s.yaml:102:1\n" in text, "the margin fits what is shown"
 
 
 def test_very_many_are_cut() -> None:
     text = render([FINDING] * 150)
     assert text.count("error[") == 100
-    assert text.endswith("\n150 findings (the first 100 are shown); nothing was started.\n")
+    assert "\n150 findings (the first 100 are shown); nothing was started. More:" in text
 
 
 def test_the_margin_grows_with_the_line_number() -> None:
@@ -132,9 +184,12 @@ def test_a_place_behind_the_end_has_a_caret() -> None:
 
 @pytest.mark.parametrize("bad", ["\x1b[31m", "\x07", "\x9b", "\u202e", "\u2066", "\x7f"])
 def test_texts_cannot_steer_a_terminal(bad: str) -> None:
-    text = render([Finding("c", f"m{bad}", f"f{bad}", 1, 1, 1, f"s{bad}", f"e{bad}", f"h{bad}")])
+    other = Related(f"n{bad}", f"f{bad}", 1, 1, 1, f"s{bad}")
+    text = render(
+        [Finding("c", f"m{bad}", f"f{bad}", 1, 1, 1, f"s{bad}", f"e{bad}", f"h{bad}", (other,))]
+    )
     assert bad[0] not in text
-    assert text.count("\ufffd") == 5
+    assert text.count("\ufffd") == 8
 
 
 def test_colour_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

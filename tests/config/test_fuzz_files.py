@@ -61,7 +61,7 @@ def check(scenario: str, population: str, hosts: str, overrides: Overrides) -> N
         assert min(item.line, item.column, item.length - 1) >= 0
         assert item.message
         assert "Input should" not in item.message
-    assert render(found).endswith("nothing was started.\n")
+    assert "; nothing was started. More: agentsim explain " in render(found).splitlines()[-1]
 
 
 @settings(deadline=None, max_examples=150)

@@ -101,6 +101,7 @@ def _in_scenario(rule: Rule, scenario: Scenario) -> Iterator[GameFinding]:
                 "contradiction",
                 f"{error}; `{scenario.model.backend}` players cannot play this",
                 "a target such as 2/3 * mean or 5 + mean / 2, or another backend",
+                beside=((("model", "backend"), "the players"),),
             )
     if scenario.compare is not None:
         people = PEOPLE[scenario.compare]
@@ -112,4 +113,8 @@ def _in_scenario(rule: Rule, scenario: Scenario) -> Iterator[GameFinding]:
                 f"`{scenario.compare}` is about another game: range [{people.low:g}, "
                 f"{people.high:g}], target {people.target}",
                 "the same range and target, or no comparison",
+                beside=(
+                    (("game", "range"), "the range of this game"),
+                    (("game", "target"), "the target of this game"),
+                ),
             )
