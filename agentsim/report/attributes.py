@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -195,7 +196,7 @@ def _bins(numbers: NDArray[Any], *, whole: bool) -> tuple[list[str], NDArray[np.
 
 def _digits(edges: list[float]) -> int:
     """Decimals that tell the edges of bins apart."""
-    closest = min(high - low for low, high in zip(edges, edges[1:], strict=False))
+    closest = min(high - low for low, high in pairwise(edges))
     return int(np.clip(1 - np.floor(np.log10(closest)), 0, 6)) if closest > 0 else 6
 
 

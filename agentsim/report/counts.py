@@ -173,7 +173,7 @@ def _groups(counts: Counts, table: pa.Table) -> NDArray[np.int64]:
         codes = to_numpy(indices)
         places = np.zeros(len(names) + 1, np.int64)
         for code in np.unique(codes).tolist():
-            name = (names + [""])[code]
+            name = [*names, ""][code]
             if name not in counts.groups:
                 counts.groups.append(name)
             places[code] = counts.groups.index(name)

@@ -58,7 +58,9 @@ def fit(summary: Data, manifest: Data) -> Tau:
         return Tau(None, _why_not(rule, n, mean, len(roots)))
     ends = _ends(invert, round_1["low"], round_1["high"])
     missing = _missing(summary, invert)
-    return Tau(roots[0], _words(roots[0], ends, missing, round_1), *ends, *(missing or (None, None)))
+    return Tau(
+        roots[0], _words(roots[0], ends, missing, round_1), *ends, *(missing or (None, None))
+    )
 
 
 def mean_of_round_1(rule: Rule, n: int, tau: float) -> float:
@@ -151,7 +153,8 @@ def _missing(
     if not any(row["missing"] for row in rows):
         return None
     low, high = (
-        math.fsum(row["bounds"][key] for row in rows) / len(rows) for key in ("mean_low", "mean_high")
+        math.fsum(row["bounds"][key] for row in rows) / len(rows)
+        for key in ("mean_low", "mean_high")
     )
     return _ends(invert, low, high)
 

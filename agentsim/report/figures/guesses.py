@@ -17,7 +17,9 @@ _MOST_PANELS = 8
 def guesses_by_round(material: Material) -> Sketch | None:
     """Histograms of valid guesses with mean, target and equilibrium."""
     counts = material.counts
-    filled = [round for round, row in zip(counts.rounds, counts.histogram, strict=True) if row.any()]
+    filled = [
+        round for round, row in zip(counts.rounds, counts.histogram, strict=True) if row.any()
+    ]
     if not filled:
         return None
     shown = chosen(filled, _MOST_PANELS)

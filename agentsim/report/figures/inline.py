@@ -47,9 +47,8 @@ def colours_css() -> str:
         f".f-{name}{{fill:var(--{name})}}.s-{name}{{stroke:var(--{name})}}"
         for name in style.COLOURS
     )
-    return (
-        f":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{classes}"
-    )
+    in_the_dark = f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}"
+    return f":root{{{light}}}\n{in_the_dark}\n{classes}"
 
 
 def _declare(element: ET.Element) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MplFigure
 
-WIDTH_IN = 4.8
+WIDTH_IN = 4.2
 """Inches; wide enough for a column of a paper, narrow enough to be read on a phone."""
 
 # Okabe and Ito's palette, and greys. Figures name colours by these keys alone, so that a page can
@@ -62,8 +62,8 @@ HATCHES = {
     "out_of_range": "----",
     "failed": "++++",
 }
-_PNG_DPI = 200
-_PARAMETERS: dict[str, Any] = {
+_PNG_DPI = 230
+_PARAMETERS: Any = {
     "font.family": ["DejaVu Sans"],
     "font.size": 9,
     "axes.titlesize": 9,
@@ -115,11 +115,13 @@ def style() -> Iterator[None]:
     """Figures made inside have the common look."""
     import matplotlib as mpl
 
-    with mpl.rc_context({**mpl.rcParamsDefault, "backend": "agg", **_PARAMETERS}):
-        with warnings.catch_warnings():
-            # A name in a script that the font lacks is a box in the PNG and right on the page.
-            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-            yield
+    # Defaults first, so that a matplotlibrc of the user's changes nothing.
+    with mpl.rc_context(), warnings.catch_warnings():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_PARAMETERS)
+        # A name in a script that the font lacks is a box in the PNG and right on the page.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
 
 
 def new(height_in: float, rows: int = 1, **options: Any) -> tuple[MplFigure, list[Axes]]:
@@ -131,7 +133,9 @@ def new(height_in: float, rows: int = 1, **options: Any) -> tuple[MplFigure, lis
     return figure, list(axes[:, 0])
 
 
-def legend_below(figure: MplFigure, handles: list[Any], labels: list[str], columns: int = 1) -> None:
+def legend_below(
+    figure: MplFigure, handles: list[Any], labels: list[str], columns: int = 1
+) -> None:
     """A legend under all panels."""
     figure.legend(handles, labels, loc="outside lower left", ncols=columns)
 

@@ -1,0 +1,202 @@
+"""The runs of a folder, each with its state and headline figures. Tables are hardly read: what a
+line needs stands in the manifest, the last record of the journal and the announcements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from agentsim.errors import AgentsimError, UserError
+from agentsim.report.words import NOTHING, Number, count, printable, share
+from agentsim.results import RunDirectory, load_run
+from agentsim.results.parts import parts, read_part
+
+_WIDTH = 80
+_COLUMNS = ["session", "round", "n", "ok", "mean", "target"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One directory.
+
+    Attributes:
+        path: of the run.
+        state: finished, failed, interrupted, running; unreadable when it cannot be read.
+        reason: why it cannot be read; else empty.
+        name: of the scenario.
+        started: UTC, ISO 8601; empty when unknown.
+        agents, rounds, sessions: as the scenario says.
+        rounds_settled: over all sessions.
+        settled, valid: final actions of the settled rounds, and how many are valid.
+        round: the last round that is settled in some session; None without any.
+        mean, target: of it, averaged over its sessions.
+        rule: of the game, to write numbers by.
+    """
+
+    path: Path
+    state: str
+    reason: str = ""
+    name: str = ""
+    started: str = ""
+    agents: int | None = None
+    rounds: int | None = None
+    sessions: int | None = None
+    rounds_settled: int = 0
+    settled: int = 0
+    valid: int = 0
+    round: int | None = None
+    mean: float | None = None
+    target: float | None = None
+    rule: dict[str, Any] | None = None
+
+
+def list_runs(folder: Path) -> list[Listed]:
+    """The runs in a folder, the newest first, what cannot be read last.
+
+    Args:
+        folder: holds run directories, or is one.
+
+    Raises:
+        UserError: there is no such folder.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder}: there is no such folder")
+    if (folder / "manifest.json").exists():
+        return [_listed(folder)]
+    try:
+        found = [
+            _listed(path)
+            for path in sorted(folder.iterdir())
+            if path.is_dir() and not path.name.startswith(".")
+        ]
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be read: {error.strerror}") from error
+    readable = [run for run in found if run.state != "unreadable"]
+    readable.sort(key=lambda run: (run.started, run.path.name), reverse=True)
+    return readable + [run for run in found if run.state == "unreadable"]
+
+
+def listing(runs: Sequence[Listed], folder: Path) -> str:
+    """The list as text of 80 columns: a line a run with its path below."""
+    if not runs:
+        return f"no runs in {folder}\n"
+    titles = ("name", "started", "state", "valid", "mean", "target")
+    rows = [_cells(run) for run in runs]
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    widths[0] = min(widths[0], _WIDTH - sum(widths[1:]) - 2 * (len(widths) - 1))
+    lines = [_line(titles, widths)]
+    for run, row in zip(runs, rows, strict=True):
+        lines += [_line(row, widths), f"  {_size(run)}{printable(str(run.path))}"]
+        if run.reason:
+            lines.append(f"  {printable(run.reason)}")
+    if any(run.state != "unreadable" for run in runs):
+        lines.append("40x3x1: agents x rounds x sessions; mean, target: last round, over sessions")
+    return "\n".join(lines) + "\n"
+
+
+def as_data(run: Listed) -> dict[str, Any]:
+    """The same for JSON."""
+    return {
+        "name": run.name or None,
+        "started": run.started or None,
+        "state": run.state,
+        "reason": run.reason or None,
+        "agents": run.agents,
+        "rounds": run.rounds,
+        "sessions": run.sessions,
+        "rounds_settled": run.rounds_settled,
+        "settled": run.settled,
+        "valid": run.valid,
+        "valid_share": run.valid / run.settled if run.settled else None,
+        "last_round": run.round,
+        "mean": run.mean,
+        "target": run.target,
+        "path": str(run.path),
+    }
+
+
+def _listed(path: Path) -> Listed:
+    try:
+        return _read(path)
+    except (AgentsimError, OSError) as error:
+        reason = str(error).removeprefix(f"{path}: ").partition("\n")[0]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        # A file of somebody else's that happens to have our name.
+        reason = f"its files are no run's: {type(error).__name__}: {error}"
+    return Listed(path=path, state="unreadable", reason=reason)
+
+
+def _read(path: Path) -> Listed:
+    directory = RunDirectory.open(path)
+    run = load_run(path)
+    manifest = run.manifest
+    scenario = manifest.get("scenario") or {}
+    rows = [
+        row
+        for part in parts(directory, "announcements")
+        for row in read_part(part, _COLUMNS).to_pylist()
+    ]
+    last = max((row["round"] for row in rows), default=None)
+    of_last = [row for row in rows if row["round"] == last]
+    return Listed(
+        path=path,
+        state=run.state,
+        name=str(scenario.get("name") or ""),
+        started=str(manifest.get("created") or ""),
+        agents=scenario.get("agents"),
+        rounds=scenario.get("rounds"),
+        sessions=scenario.get("sessions"),
+        rounds_settled=len(rows),
+        settled=sum(row["n"] for row in rows),
+        valid=sum(row["ok"] for row in rows),
+        round=last,
+        mean=_mean(of_last, "mean"),
+        target=_mean(of_last, "target"),
+        rule=manifest.get("rule"),
+    )
+
+
+def _mean(rows: Sequence[dict[str, Any]], key: str) -> float | None:
+    values = [row[key] for row in rows if row[key] is not None]
+    return math.fsum(values) / len(values) if values else None
+
+
+def _cells(run: Listed) -> tuple[str, ...]:
+    if run.state == "unreadable":
+        return (printable(run.path.name), NOTHING, run.state, *[NOTHING] * 3)
+    number = Number.of(run.rule)
+    return (
+        printable(run.name) or NOTHING,
+        _when(run.started),
+        run.state,
+        share(run.valid, run.settled),
+        number(run.mean),
+        number(run.target),
+    )
+
+
+def _size(run: Listed) -> str:
+    if run.agents is None or run.rounds is None or run.sessions is None:
+        return ""
+    return "x".join(map(count, (run.agents, run.rounds, run.sessions))) + "  "
+
+
+def _when(started: str) -> str:
+    """Local time, to the minute."""
+    try:
+        return f"{datetime.fromisoformat(started).astimezone():%Y-%m-%d %H:%M}"
+    except ValueError:
+        return NOTHING
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Words to the left, numbers to the right."""
+    shown = []
+    for i, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+        cell = cell if len(cell) <= width else cell[: max(width - 1, 1)] + "~"
+        shown.append(cell.ljust(width) if i < 3 else cell.rjust(width))
+    return "  ".join(shown).rstrip()

@@ -1,0 +1,114 @@
+"""Makes a run's report: figures, tables and the page, all in one folder that appears whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from agentsim.errors import UserError
+from agentsim.report.attributes import read_attributes
+from agentsim.report.counts import count_actions
+from agentsim.report.examples import read_examples
+from agentsim.report.figures import draw
+from agentsim.report.figures.drawn import Material
+from agentsim.report.page import Contents, page
+from agentsim.report.tables import tables
+from agentsim.report.tau import fit
+from agentsim.report.words import Number
+from agentsim.results import RunDirectory, load_run
+from agentsim.results.storage import failure
+
+_ENTRIES = frozenset({"figures", "tables", "report.html"})
+
+
+def write_report(path: Path, out: Path | None = None) -> Path:
+    """Report on a run that was recorded; an older report is replaced as a whole.
+
+    Args:
+        path: the run's directory.
+        out: the report's folder; None: `report` in the run's directory.
+
+    Returns:
+        Path of the page.
+
+    Raises:
+        UserError: `out` holds something else than a report.
+        ResultsError: no run is at `path`, or something cannot be read or written.
+    """
+    directory = RunDirectory.open(path)
+    out = directory.path / "report" if out is None else out
+    _refuse_other(out)
+    files = make_report(directory)
+    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    try:
+        try:
+            for name, content in files.items():
+                file = temporary / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+            _replace(temporary, out)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    except OSError as error:
+        raise failure(out, "cannot write the report", error) from error
+    return out / "report.html"
+
+
+def make_report(directory: RunDirectory) -> dict[str, bytes]:
+    """The report's files by their path in its folder. The same run gives the same bytes.
+
+    Raises:
+        ResultsError: something cannot be read.
+    """
+    run = load_run(directory.path)
+    summary, manifest = run.summary, run.manifest
+    rule = manifest.get("rule")
+    number = Number.of(rule)
+    agents = int((manifest.get("scenario") or {}).get("agents") or 0)
+    people = read_attributes(directory.personas, agents)
+    limits = (float(rule["low"]), float(rule["high"])) if rule else None
+    counts = count_actions(directory, summary["rounds"], people, limits)
+    ends = float(counts.edges[0]), float(counts.edges[-1])
+    unit = f"guess ({ends[0]:,.6g} to {ends[1]:,.6g})" if rule else "guess"
+    figures = draw(Material(summary, manifest, counts, number, unit, ends))
+    tau = fit(summary, manifest)
+    examples = read_examples(directory, summary)
+    html = page(Contents(summary, manifest, counts, tau, examples, figures))
+    files = {"report.html": html.encode()}
+    for figure in figures:
+        for ending, content in figure.files.items():
+            files[f"figures/{figure.name}.{ending}"] = content
+    for name, content in tables(summary, manifest, counts, tau).items():
+        files[f"tables/{name}.csv"] = content
+    return files
+
+
+def _refuse_other(out: Path) -> None:
+    """Nothing but a report is ever replaced."""
+    if not out.exists() and not out.is_symlink():
+        return
+    if not out.is_dir():
+        raise UserError(f"{out}: is no folder; nothing was changed")
+    strange = sorted(entry.name for entry in out.iterdir() if entry.name not in _ENTRIES)
+    if strange:
+        raise UserError(
+            f"{out}: is no report: `{strange[0]}` is in it; nothing was changed. "
+            "Name a folder that does not exist, or an older report"
+        )
+
+
+def _replace(new: Path, out: Path) -> None:
+    """Put a folder in the place of another."""
+    if not out.exists():
+        out.parent.mkdir(parents=True, exist_ok=True)
+        new.rename(out)
+        return
+    old = out.with_name(f".{out.name}.{os.getpid()}.old")
+    out.rename(old)
+    try:
+        new.rename(out)
+    except OSError:
+        old.rename(out)
+        raise
+    shutil.rmtree(old)
