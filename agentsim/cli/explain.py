@@ -19,7 +19,7 @@ def explain(
         typer.Argument(help="The word in brackets, e.g. unknown-key.", show_default=False),
     ] = None,
 ) -> None:
-    """Say what the code of a finding means; without one, list all codes."""
+    """Say what a finding's code means; without a code, list all."""
     from agentsim.config import CODES
 
     if code is None:

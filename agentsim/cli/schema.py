@@ -19,7 +19,7 @@ class Kind(StrEnum):
 def schema(
     kind: Annotated[Kind, typer.Argument(help="Which file.")] = Kind.SCENARIO,
 ) -> None:
-    """Print the JSON schema (draft 2020-12) of a kind of file, for editors."""
+    """Print the JSON schema of a kind of file, for editors (draft 2020-12)."""
     import json
 
     from agentsim.config import json_schema

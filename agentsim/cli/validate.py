@@ -26,7 +26,7 @@ def validate(
         typer.Option(help="How errors are written to stderr; json is for programs."),
     ] = ErrorFormat.TEXT,
 ) -> None:
-    """Check a scenario and the files that it names; say what would run. Nothing is started."""
+    """Check a scenario and its files and say what would run; nothing is started."""
     from agentsim.config import load, split_set
     from agentsim.games import GAMES
 

@@ -79,6 +79,7 @@ def _nearest(path: str) -> str:
         names = [item.name for item in itertools.islice(wanted.parent.iterdir(), 500)]
     except (OSError, ValueError):
         return ""
+    names = [name for name in names if name != wanted.name]  # a link to nothing is there
     close = difflib.get_close_matches(wanted.name, sorted(names), n=1, cutoff=0.75)
     return f"did you mean `{close[0]}`?" if close else ""
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from agentsim.config.hostfile import Hostfile
 from agentsim.config.population import Population
 from agentsim.config.scenario import Scenario
-from agentsim.config.tree import Mapping, Place
+from agentsim.config.tree import Mapping, Place, Sequence
 from agentsim.errors import Finding
 
 MODELS: dict[str, type[BaseModel]] = {
@@ -27,15 +27,10 @@ def misplaced(root: Mapping, wanted: str, named: Place | None) -> Finding | None
         wanted: the kind that belongs here.
         named: where another file or a flag names it; None for the scenario itself.
     """
-    if root.entries.keys() & MODELS[wanted].model_fields.keys():
+    firsts = {kind: _first(root, kind) for kind in MODELS}
+    kind, first = next(((kind, key) for kind, key in firsts.items() if key), (wanted, None))
+    if firsts[wanted] or first is None:
         return None
-    kinds = (kind for kind in MODELS if root.entries.keys() & MODELS[kind].model_fields.keys())
-    kind = next(kinds, None)
-    if kind is None:
-        return None
-    first = next(
-        entry.key for key, entry in root.entries.items() if key in MODELS[kind].model_fields
-    )
     message = f"`{first.document.name}` is {_NAMES[kind]}, not {_NAMES[wanted]}"
     if named is None:
         key = {"population": "population", "hostfile": "hosts"}[kind]
@@ -43,3 +38,13 @@ def misplaced(root: Mapping, wanted: str, named: Place | None) -> Finding | None
         return first.finding("wrong-type", message, "a scenario", hint)
     related = (first.related(f"a key of {_NAMES[kind]}"),)
     return named.finding("wrong-type", message, f"the path of {_NAMES[wanted]}", related=related)
+
+
+def _first(root: Mapping, kind: str) -> Place | None:
+    """The first key that this kind of file has."""
+    for key, entry in root.entries.items():
+        # A list of hosts makes a hostfile; a scenario has the path of one.
+        listed = kind == "scenario" and key == "hosts" and isinstance(entry.value, Sequence)
+        if key in MODELS[kind].model_fields and not listed:
+            return entry.key
+    return None
