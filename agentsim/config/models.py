@@ -32,7 +32,7 @@ class LlamaCpp(_LanguageModel):
     """A model that llama.cpp runs on this machine's CPU, one server for all workers of a host."""
 
     backend: Literal["llama_cpp"]
-    """Fixed."""
+    """Says which model this is."""
     name: str = "smollm2-135m-instruct"
     """`smollm2-135m-instruct` (the embedded model), or the path of a .gguf file."""
     slots: Annotated[int, Field(ge=1, le=256)] = 16
@@ -47,7 +47,7 @@ class OpenAI(_LanguageModel):
     """Any server that speaks the OpenAI chat completions protocol."""
 
     backend: Literal["openai"]
-    """Fixed."""
+    """Says which model this is."""
     name: Annotated[str, Field(min_length=1, examples=["gpt-4o-mini"])]
     """The model's name at the server."""
     base_url: Annotated[
@@ -67,7 +67,7 @@ class CognitiveHierarchy(FileModel):
     """Players of the Poisson cognitive hierarchy (Camerer, Ho, Chong 2004)."""
 
     backend: Literal["cognitive_hierarchy"]
-    """Fixed."""
+    """Says which model this is."""
     tau: Annotated[float, Field(gt=0, le=20)] = 1.5
     """Mean of the Poisson distribution of levels."""
     spread: Annotated[float, Field(ge=0)] = 10.0
@@ -78,7 +78,7 @@ class LevelK(FileModel):
     """Players of given levels; each best-replies to the level below (Nagel 1995)."""
 
     backend: Literal["level_k"]
-    """Fixed."""
+    """Says which model this is."""
     levels: Annotated[
         dict[Annotated[str, AfterValidator(level)], Annotated[float, Field(ge=0)]],
         Field(min_length=1),
@@ -98,14 +98,14 @@ class Random(FileModel):
     """Players that guess uniformly over the range."""
 
     backend: Literal["random"]
-    """Fixed."""
+    """Says which model this is."""
 
 
 class Dummy(FileModel):
     """Players that think for a time, then guess uniformly over the range."""
 
     backend: Literal["dummy"]
-    """Fixed."""
+    """Says which model this is."""
     think_s: Annotated[float, Field(ge=0, le=86_400)] = 1.0
     """Mean thinking time of one action, seconds."""
     jitter_s: Annotated[float, Field(ge=0)] = 0.0

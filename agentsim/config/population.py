@@ -32,7 +32,7 @@ class Uniform(FileModel):
     """Every value between two bounds is equally likely."""
 
     low: Annotated[float, Field(examples=[18])]
-    """Smallest value, included."""
+    """Smallest value, included; in the unit of the attribute."""
     high: Annotated[float, Field(examples=[90])]
     """Largest value; included for integers."""
 
@@ -46,9 +46,9 @@ class Normal(FileModel):
     """A normal distribution, truncated to [low, high] (not clipped)."""
 
     mean: Annotated[float, Field(examples=[41])]
-    """Mean of the normal distribution before truncation."""
+    """Mean of the normal distribution before truncation, in the unit of the attribute."""
     sd: Annotated[float, Field(gt=0, examples=[15])]
-    """Standard deviation before truncation."""
+    """Standard deviation before truncation, in the unit of the attribute."""
     low: Annotated[float, Field(examples=[18])]
     """Smallest value, included."""
     high: Annotated[float, Field(examples=[90])]

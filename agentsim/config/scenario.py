@@ -14,7 +14,7 @@ class Last(FileModel):
     """The last few rounds in full."""
 
     last: Annotated[int, Field(ge=1, examples=[3])]
-    """How many rounds."""
+    """How many rounds, the newest ones."""
 
 
 Memory = Literal["none", "numbers", "transcript"] | Last
@@ -44,10 +44,9 @@ class Limits(FileModel):
 
 
 class Scenario(FileModel):
-    """One experiment.
+    """One experiment: who plays what, how often, and who answers."""
 
-    `game` is checked by the model of its own type, which the loader is given.
-    """
+    # `game` is checked by the model of its own type, which the loader is given.
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$", examples=["guess-two-thirds"])]
     """Lower-case letters, digits and hyphens; names the run's directory."""
@@ -67,7 +66,7 @@ class Scenario(FileModel):
         Any,
         Field(examples=[{"type": "guess_average", "range": [0, 100], "target": "2/3 * mean"}]),
     ]
-    """The rules."""
+    """The rules, as the map of one game."""
     prompt: Prompt = "step_by_step"
     """What language models are told beside the rules. `character` alone shows the persona."""
     memory: Annotated[Memory, Field(examples=["numbers"])] = "numbers"

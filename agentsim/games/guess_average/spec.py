@@ -39,7 +39,7 @@ class GuessAverageSpec(FileModel):
     """Everybody picks a number; who is closest to a function of all numbers wins."""
 
     type: Literal["guess_average"]
-    """Fixed."""
+    """Says which game this is."""
     range: tuple[Finite, Finite] = (0.0, 100.0)
     """Smallest and largest number that may be picked, both allowed."""
     target: str = "2/3 * mean"
