@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -18,9 +18,18 @@ from agentsim.launch import Launcher, NodeHandle
 from agentsim.plan import HostPlan, RunPlan
 from agentsim.rpc.channel import Client
 from agentsim.rpc.codec import decode, encode
-from agentsim.rpc.control import Failure, NodeReady, NodeStart, Pulse
+from agentsim.rpc.control import (
+    Failure,
+    ModelReady,
+    ModelsReady,
+    NodeReady,
+    NodeStart,
+    Pulse,
+    ServeModels,
+)
 from agentsim.rpc.envelope import DATA, NODE, ORCHESTRATOR, PULSE, Envelope, Kind, WireError
 from agentsim.rpc.links import Link
+from agentsim.rpc.messages import PLAYERS, Request
 
 _log = logging.getLogger(__name__)
 # Messages from nodes that wait here before the nodes are made to wait.
@@ -50,13 +59,15 @@ class _Node:
     last_pulse_s: float
     pulse: Pulse = field(default_factory=Pulse)
     noticed: bool = False
+    models: dict[str, ModelReady] = field(default_factory=dict)
+    serving: asyncio.Future[dict[str, ModelReady]] | None = None
 
 
 @asynccontextmanager
 async def open_cluster(
     plan: RunPlan,
     launcher: Launcher,
-    model: BaseModel | None,
+    models: Mapping[str, BaseModel],
     notice: Callable[[str], None],
     silence: Silence | None = None,
 ) -> AsyncIterator[Cluster]:
@@ -65,7 +76,8 @@ async def open_cluster(
     Args:
         plan: which hosts and workers.
         launcher: starts the nodes.
-        model: the language model that nodes serve or call; None when workers play scripted ones.
+        models: the language models that nodes serve or call, by the name that requests use; none
+            when workers play scripted ones.
         notice: is told of peers that are silent.
         silence: how long a peer may be silent.
 
@@ -74,51 +86,50 @@ async def open_cluster(
     """
     cluster = Cluster(plan, notice, silence or Silence())
     try:
-        await cluster.start(launcher, model and model.model_dump_json())
+        await cluster.start(launcher, models)
         yield cluster
     finally:
         await cluster.close()
 
 
 class Cluster:
-    """The nodes of one run. Use `open_cluster`.
-
-    Attributes:
-        ready: what each node said when it was up, in the hostfile's order.
-    """
+    """The nodes of one run. Use `open_cluster`."""
 
     def __init__(self, plan: RunPlan, notice: Callable[[str], None], silence: Silence) -> None:
-        self.ready: list[NodeReady] = []
         self._plan = plan
         self._notice = notice
         self._silence = silence
         self._nodes: list[_Node] = []
-        self._inbox: asyncio.Queue[Envelope | AgentsimError] = asyncio.Queue(_INBOX)
+        self._inbox: asyncio.Queue[Envelope | Exception] = asyncio.Queue(_INBOX)
         self._tasks: list[asyncio.Task[None]] = []
 
-    @property
-    def structured(self) -> bool:
-        """Whether every host's model server enforces JSON schemas."""
-        return bool(self.ready) and all(ready.structured for ready in self.ready)
+    def structured(self, model: str = PLAYERS) -> bool:
+        """Whether every host's servers of a model enforce JSON schemas."""
+        found = [node.models[model] for node in self._nodes if model in node.models]
+        return bool(found) and all(ready.structured for ready in found)
 
-    @property
-    def endpoints(self) -> list[str]:
-        """Base URLs of the model servers, of all hosts."""
-        return [url for ready in self.ready for url in ready.endpoints]
+    def endpoints(self, model: str = PLAYERS) -> list[str]:
+        """Base URLs of a model's servers, of all hosts."""
+        found = [node.models[model] for node in self._nodes if model in node.models]
+        return [url for ready in found for url in ready.endpoints]
+
+    def places(self, model: str) -> list[int]:
+        """How many requests the model's servers take at once, for each node."""
+        return [node.models[model].in_flight for node in self._nodes]
 
     def window(self, worker: int) -> int:
         """Requests that a worker should keep in flight: its share of the host's endpoints, twice,
         so that the endpoint never waits for a worker."""
         host = self._host_of(worker)
-        share = self.ready[self._plan.hosts.index(host)].in_flight / host.workers
-        return max(2, round(2 * share))
+        ready = self._nodes[self._plan.hosts.index(host)].models.get(PLAYERS, ModelReady())
+        return max(2, round(2 * ready.in_flight / host.workers))
 
     @property
     def in_flight(self) -> int:
         """Requests to language models under way, as the last pulses said."""
         return sum(node.pulse.in_flight for node in self._nodes)
 
-    async def start(self, launcher: Launcher, model: str | None) -> None:
+    async def start(self, launcher: Launcher, models: Mapping[str, BaseModel]) -> None:
         """Start all nodes, side by side, and wait until they are ready.
 
         Raises:
@@ -133,12 +144,41 @@ class Cluster:
             raise several.exceptions[0] from None
         self._nodes.sort(key=lambda node: node.plan.first_worker)
         for node in self._nodes:
-            start = NodeStart(node.plan.address, node.plan.first_worker, node.plan.workers, model)
+            host = node.plan
+            start = NodeStart(host.address, host.first_worker, host.workers, _as_json(models))
             await node.data.send(Envelope(Kind.START, NODE, ORCHESTRATOR, encode(start)))
-        self.ready = list(await asyncio.gather(*(self._await_ready(n) for n in self._nodes)))
+        await asyncio.gather(*(self._await_ready(node) for node in self._nodes))
         for node in self._nodes:
             self._tasks.append(asyncio.ensure_future(self._read(node)))
         self._tasks.append(asyncio.ensure_future(self._watch_silence()))
+
+    async def serve(self, models: Mapping[str, BaseModel]) -> None:
+        """Change the language models that all nodes serve, and wait until they answer.
+
+        What is among the new ones goes on; the servers of others are stopped.
+
+        Raises:
+            AgentsimError: a node could not, for the reason that it gave.
+        """
+        message = ServeModels(_as_json(models))
+        for node in self._nodes:
+            node.serving = asyncio.get_running_loop().create_future()
+            await self._send(node, NODE, Kind.SERVE, message)
+        for node in self._nodes:
+            assert node.serving is not None
+            node.models = await node.serving
+            node.serving = None
+
+    async def ask(self, node: int, requests: Sequence[Request]) -> None:
+        """Send requests to a node's models; `receive` gives the COMPLETIONS.
+
+        Args:
+            node: its place in the hostfile, from 0.
+
+        Raises:
+            PeerLost: the node is gone.
+        """
+        await self._send(self._nodes[node], NODE, Kind.REQUESTS, requests)
 
     async def send(self, worker: int, kind: Kind, message: object) -> None:
         """Send a message to a worker, by way of its node.
@@ -147,20 +187,16 @@ class Cluster:
             PeerLost: the node is gone.
         """
         host = self._host_of(worker)
-        node = self._nodes[self._plan.hosts.index(host)]
-        try:
-            await node.data.send(Envelope(kind, worker, ORCHESTRATOR, encode(message)))
-        except WireError:
-            raise await self._lost(node) from None
+        await self._send(self._nodes[self._plan.hosts.index(host)], worker, kind, message)
 
     async def receive(self) -> Envelope:
-        """The next message of any worker.
+        """The next message of any worker, or of a node whose models were asked.
 
         Raises:
             AgentsimError: a node or worker failed or was lost.
         """
         item = await self._inbox.get()
-        if isinstance(item, AgentsimError):
+        if isinstance(item, Exception):
             raise item
         return item
 
@@ -183,7 +219,13 @@ class Cluster:
         self._nodes.append(node)
         self._tasks.append(asyncio.ensure_future(self._read_pulse(node)))
 
-    async def _await_ready(self, node: _Node) -> NodeReady:
+    async def _send(self, node: _Node, to: int, kind: Kind, message: object) -> None:
+        try:
+            await node.data.send(Envelope(kind, to, ORCHESTRATOR, encode(message)))
+        except WireError:
+            raise await self._lost(node) from None
+
+    async def _await_ready(self, node: _Node) -> None:
         try:
             envelope = await node.data.receive()
         except WireError:
@@ -192,19 +234,28 @@ class Cluster:
             raise await self._lost(node)
         if envelope.kind is Kind.FAILED:
             raise _error_of(decode(envelope.body, Failure))
-        return decode(envelope.body, NodeReady)
+        node.models = decode(envelope.body, NodeReady).models
 
     async def _read(self, node: _Node) -> None:
         """Move a node's messages to the inbox until it is gone."""
         try:
             while (envelope := await node.data.receive()) is not None:
                 if envelope.kind is Kind.FAILED:
-                    await self._inbox.put(_error_of(decode(envelope.body, Failure)))
+                    await self._failed(node, _error_of(decode(envelope.body, Failure)))
+                elif envelope.kind is Kind.SERVING and node.serving is not None:
+                    node.serving.set_result(decode(envelope.body, ModelsReady).models)
                 else:
                     await self._inbox.put(envelope)
         except (WireError, msgspec.DecodeError) as error:
             _log.info("the data stream of %s ended: %s", node.plan.address, error)
-        await self._inbox.put(await self._lost(node))
+        await self._failed(node, await self._lost(node))
+
+    async def _failed(self, node: _Node, error: Exception) -> None:
+        """Give an error to whoever waits for the node."""
+        if node.serving is not None and not node.serving.done():
+            node.serving.set_exception(error)
+        else:
+            await self._inbox.put(error)
 
     async def _read_pulse(self, node: _Node) -> None:
         link = node.client.open(PULSE)
@@ -260,7 +311,11 @@ class Cluster:
         await node.client.close()
 
 
-def _error_of(failure: Failure) -> AgentsimError | Exception:  # type: ignore[return]
+def _as_json(models: Mapping[str, BaseModel]) -> dict[str, str]:
+    return {name: model.model_dump_json() for name, model in models.items()}
+
+
+def _error_of(failure: Failure) -> Exception:
     """The error that a node or worker reported."""
     if failure.traceback:
         _log.error("remote traceback:\n%s", failure.traceback)

@@ -17,6 +17,7 @@ from agentsim.orchestrator.play import Play, RunSpec
 from agentsim.orchestrator.setup import reply_format, set_up
 from agentsim.population import write_personas
 from agentsim.record import Record
+from agentsim.rpc.messages import PLAYERS
 
 
 async def run(loaded: Loaded, path: Path, observer: Observer) -> None:
@@ -35,7 +36,7 @@ async def run(loaded: Loaded, path: Path, observer: Observer) -> None:
     scenario = loaded.scenario
     if path.exists():
         raise UserError(f"{path}: exists already; a run's directory is never overwritten")
-    api_key = _ready(loaded)
+    api_keys = _ready(loaded)
     run_plan = plan.make(scenario, loaded.hostfile)
     async with Record(loaded, run_plan, path) as record:
         if loaded.population is not None:
@@ -49,11 +50,11 @@ async def run(loaded: Loaded, path: Path, observer: Observer) -> None:
                 seed=scenario.seed,
             )
         observer.stage(_starting(run_plan, loaded))
-        launcher = LocalLauncher(record.directory.logs, api_key)
-        model = scenario.model if isinstance(scenario.model, LANGUAGE_MODELS) else None
-        async with open_cluster(run_plan, launcher, model, observer.notice) as cluster:
-            format = reply_format(scenario, structured=cluster.structured)
-            record.note(endpoints=cluster.endpoints, reply_format=format if model else None)
+        launcher = LocalLauncher(record.directory.logs, api_keys)
+        models = {PLAYERS: scenario.model} if isinstance(scenario.model, LANGUAGE_MODELS) else {}
+        async with open_cluster(run_plan, launcher, models, observer.notice) as cluster:
+            format = reply_format(scenario, structured=cluster.structured())
+            record.note(endpoints=cluster.endpoints(), reply_format=format if models else None)
             await set_up(
                 cluster, scenario, loaded.game, run_plan, format=format, window=cluster.window
             )
@@ -66,14 +67,14 @@ async def run(loaded: Loaded, path: Path, observer: Observer) -> None:
             ).run()
 
 
-def _ready(loaded: Loaded) -> str | None:
-    """Find out early what is missing; the key of the model's endpoint."""
+def _ready(loaded: Loaded) -> dict[str, str]:
+    """Find out early what is missing; the keys of model endpoints, by their variables."""
     model = loaded.scenario.model
     if isinstance(model, LANGUAGE_MODELS):
         serving.check(model)
     if isinstance(model, OpenAI) and model.api_key_env is not None:
-        return os.environ[model.api_key_env]
-    return None
+        return {model.api_key_env: os.environ[model.api_key_env]}
+    return {}
 
 
 def _starting(run_plan: plan.RunPlan, loaded: Loaded) -> str:

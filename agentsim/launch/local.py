@@ -9,7 +9,8 @@ import shutil
 import signal
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -56,11 +57,12 @@ class LocalLauncher:
 
     Attributes:
         log_dir: where nodes, workers and model servers log.
-        api_key: of the model's endpoint, handed to the nodes on their stdin.
+        api_keys: of model endpoints, by the name of their variable; handed to the nodes on their
+            stdin.
     """
 
     log_dir: Path
-    api_key: str | None = None
+    api_keys: Mapping[str, str] = field(default_factory=dict)
 
     async def start(self, host: str, index: int) -> LocalNode:
         """See `Launcher.start`."""
@@ -70,7 +72,7 @@ class LocalLauncher:
             address=f"unix:{folder}/node.sock",
             folder=str(folder),
             log_dir=str(self.log_dir.absolute()),
-            api_key=self.api_key,
+            api_keys=dict(self.api_keys),
         )
         with log.open("ab") as stderr:
             process = await asyncio.create_subprocess_exec(

@@ -1,35 +1,36 @@
-"""A node's language model: its server, and all calls to it."""
+"""A node's language models: their servers, and all calls to them."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from agentsim.config.models import LanguageModel, LlamaCpp
+from agentsim.config.models import LanguageModel, OpenAI
 from agentsim.models.endpoint_pool import EndpointEvent, EndpointPool
 from agentsim.rpc.codec import decode, encode
+from agentsim.rpc.control import ModelReady
 from agentsim.rpc.envelope import NODE, Envelope, Kind
 from agentsim.rpc.messages import Completion, Request
-from agentsim.serving import ModelServer, start
+from agentsim.serving import ModelServer, server_key, start
 
 _log = logging.getLogger(__name__)
-# Completions that arrive within this time travel to their worker in one message.
+# Completions that arrive within this time travel to who asked in one message.
 _FLUSH_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoints:
-    """What a node's model servers can do. See `control.NodeReady`."""
+class _Served:
+    """A model that answers; names with equal specs share one."""
 
-    urls: list[str]
-    structured: bool
-    in_flight: int
+    spec: LanguageModel
+    pool: EndpointPool
+    ready: ModelReady
 
 
 def _note(event: EndpointEvent) -> None:
@@ -37,69 +38,120 @@ def _note(event: EndpointEvent) -> None:
 
 
 class Models:
-    """Makes the calls that workers ask for.
+    """Makes the calls that workers and the orchestrator ask for.
 
     Args:
-        send: delivers an envelope to a worker of this node.
+        send: delivers an envelope to who asked.
+        log_dir: where servers log.
+        api_keys: of endpoints, by the name of the variable that holds each.
     """
 
-    def __init__(self, send: Callable[[Envelope], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        send: Callable[[Envelope], Awaitable[None]],
+        *,
+        log_dir: Path,
+        api_keys: Mapping[str, str],
+    ) -> None:
         self._send = send
-        self._server: ModelServer | None = None
-        self._pool: EndpointPool | None = None
+        self._log_dir = log_dir
+        self._api_keys = api_keys
+        self._served: dict[str, _Served] = {}
+        self._servers: dict[str, ModelServer] = {}
+        self._tokens = 0
         self._done: dict[int, list[Completion]] = defaultdict(list)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._changing = asyncio.Lock()
 
     def load(self) -> tuple[int, int]:
         """Requests under way, and tokens so far."""
-        if self._pool is None:
-            return 0, 0
-        stats = self._pool.stats()
-        return stats.in_flight, stats.prompt_tokens + stats.completion_tokens
+        stats = [pool.stats() for pool in self._pools()]
+        tokens = sum(s.prompt_tokens + s.completion_tokens for s in stats)
+        return sum(s.in_flight for s in stats), self._tokens + tokens
 
-    async def start(self, spec_json: str, *, log_dir: Path, api_key: str | None) -> Endpoints:
-        """Start the model's server where it is ours, and try the endpoints.
+    async def serve(self, models: Mapping[str, str]) -> dict[str, ModelReady]:
+        """Serve these models and no others; what is served already goes on.
+
+        Servers that nobody needs any more are stopped first, so that their memory is free. Models
+        that need the same server share it.
+
+        Args:
+            models: JSON of each by the name that requests use.
 
         Raises:
-            RunError: the server did not start, or an endpoint cannot be used.
+            RunError: a server did not start, or an endpoint cannot be used.
             UserError: a package or a model file is missing.
         """
         adapter: TypeAdapter[LanguageModel] = TypeAdapter(LanguageModel)
-        spec = adapter.validate_json(spec_json, strict=True)
-        if isinstance(spec, LlamaCpp):
-            self._server = await start(spec, log_dir=log_dir)
-            urls, api_key, concurrency = [self._server.base_url], self._server.api_key, spec.slots
-        else:
-            urls, concurrency = [spec.base_url], spec.concurrency
-        self._pool = EndpointPool(
-            spec, urls, api_key=api_key, concurrency=concurrency, on_event=_note
-        )
-        await self._pool.start()
-        return Endpoints(urls, self._pool.structured, concurrency * len(urls))
+        wanted = {name: adapter.validate_json(spec, strict=True) for name, spec in models.items()}
+        async with self._changing:
+            await self._drop(wanted)
+            for name, spec in wanted.items():
+                if name not in self._served:
+                    self._served[name] = await self._begin(spec)
+            return {name: self._served[name].ready for name in wanted}
 
     def submit(self, envelope: Envelope) -> None:
-        """Begin the calls of a worker's REQUESTS message."""
+        """Begin the calls of a REQUESTS message."""
         for request in decode(envelope.body, list[Request]):
             task = asyncio.ensure_future(self._call(envelope.sender, request))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def stop(self) -> None:
-        """Cancel what is under way and end the server."""
+        """Cancel what is under way and end the servers."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._pool is not None:
-            await self._pool.close()
-        if self._server is not None:
-            await self._server.stop()
+        await self._drop({})
 
-    async def _call(self, worker: int, request: Request) -> None:
-        assert self._pool is not None
-        completion = await self._pool.complete(request)
-        first = not self._done[worker]
-        self._done[worker].append(completion)
+    async def _drop(self, wanted: Mapping[str, LanguageModel]) -> None:
+        """End what is not wanted."""
+        before, have = self._pools(), list(self._served.values())
+        self._served = {
+            name: served for name, spec in wanted.items() for served in have if served.spec == spec
+        }
+        kept = self._pools()
+        for pool in before:
+            if pool not in kept:
+                stats = pool.stats()
+                self._tokens += stats.prompt_tokens + stats.completion_tokens
+                await pool.close()
+        keys = {server_key(spec) for spec in wanted.values()}
+        for key in [key for key in self._servers if key not in keys]:
+            await self._servers.pop(key).stop()
+
+    async def _begin(self, spec: LanguageModel) -> _Served:
+        """Start the model's server where it is ours and not running, and try the endpoints."""
+        for served in self._served.values():
+            if served.spec == spec:
+                return served
+        key = server_key(spec)
+        if isinstance(spec, OpenAI):
+            urls, concurrency = [spec.base_url], spec.concurrency
+            api_key = self._api_keys.get(spec.api_key_env) if spec.api_key_env else None
+        else:
+            assert key is not None
+            if key not in self._servers:
+                self._servers[key] = await start(spec, log_dir=self._log_dir)
+            server = self._servers[key]
+            urls, api_key, concurrency = [server.base_url], server.api_key, spec.slots
+        pool = EndpointPool(spec, urls, api_key=api_key, concurrency=concurrency, on_event=_note)
+        await pool.start()
+        return _Served(spec, pool, ModelReady(pool.structured, urls, concurrency * len(urls)))
+
+    def _pools(self) -> list[EndpointPool]:
+        pools: list[EndpointPool] = []
+        for served in self._served.values():
+            if served.pool not in pools:
+                pools.append(served.pool)
+        return pools
+
+    async def _call(self, sender: int, request: Request) -> None:
+        completion = await self._served[request.model].pool.complete(request)
+        first = not self._done[sender]
+        self._done[sender].append(completion)
         if first:
             await asyncio.sleep(_FLUSH_S)
-            batch = self._done.pop(worker)
-            await self._send(Envelope(Kind.COMPLETIONS, worker, NODE, encode(batch)))
+            batch = self._done.pop(sender)
+            await self._send(Envelope(Kind.COMPLETIONS, sender, NODE, encode(batch)))

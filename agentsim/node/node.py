@@ -5,13 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
+from collections.abc import Coroutine
 from pathlib import Path
 
 from agentsim.errors import AgentsimError
-from agentsim.node.models import Endpoints, Models
+from agentsim.node.models import Models
 from agentsim.node.workers import Workers
 from agentsim.rpc.codec import decode, encode
-from agentsim.rpc.control import Failure, NodeConfig, NodeReady, NodeStart, Pulse
+from agentsim.rpc.control import (
+    Failure,
+    ModelsReady,
+    NodeConfig,
+    NodeReady,
+    NodeStart,
+    Pulse,
+    ServeModels,
+)
 from agentsim.rpc.envelope import NODE, ORCHESTRATOR, Envelope, Kind, WireError
 from agentsim.rpc.links import Link
 
@@ -22,7 +31,7 @@ _OUTBOX = 64
 
 
 class Node:
-    """Starts what it is told to start, relays envelopes, and calls models for its workers.
+    """Starts what it is told to start, relays envelopes, and calls models for who asks.
 
     Attributes:
         ended: set when the node is to end: its stdin ended, or the orchestrator left.
@@ -36,7 +45,7 @@ class Node:
         self._workers = Workers(
             Path(config.folder), Path(config.log_dir), self._from_worker, self._worker_exited
         )
-        self._models = Models(self._workers.send)
+        self._models = Models(self._deliver, log_dir=Path(config.log_dir), api_keys=config.api_keys)
         self._work: set[asyncio.Task[None]] = set()
 
     async def data(self, link: Link) -> None:
@@ -44,8 +53,8 @@ class Node:
         sender = asyncio.ensure_future(self._send_all(link))
         try:
             while (envelope := await link.receive()) is not None:
-                if envelope.kind is Kind.START:
-                    self._begin(envelope)
+                if envelope.to == NODE:
+                    self._take(envelope)
                 else:
                     await self._workers.send(envelope)
         except WireError as error:
@@ -72,39 +81,55 @@ class Node:
         await asyncio.gather(*self._work, return_exceptions=True)
         await asyncio.gather(self._workers.stop(), self._models.stop())
 
-    def _begin(self, envelope: Envelope) -> None:
-        task = asyncio.ensure_future(self._start(decode(envelope.body, NodeStart)))
+    def _take(self, envelope: Envelope) -> None:
+        """Deal with a message for the node itself, without waiting for what it begins."""
+        match envelope.kind:
+            case Kind.START:
+                start = decode(envelope.body, NodeStart)
+                self._host = start.host
+                self._begin(self._start(start))
+            case Kind.SERVE:
+                self._begin(self._serve(decode(envelope.body, ServeModels)))
+            case Kind.REQUESTS:
+                self._models.submit(envelope)
+            case _:
+                raise WireError(f"a node has no use for a message of kind {envelope.kind.name}")
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        """Do something beside; when it fails the orchestrator is told."""
+        task = asyncio.ensure_future(self._told(work))
         self._work.add(task)
         task.add_done_callback(self._work.discard)
 
-    async def _start(self, start: NodeStart) -> None:
-        """Start workers and model server side by side; say READY or FAILED."""
-        self._host = start.host
+    async def _told(self, work: Coroutine[None, None, None]) -> None:
         try:
-            workers = asyncio.ensure_future(self._workers.start(start.first_worker, start.workers))
-            models = asyncio.ensure_future(self._start_models(start.model))
-            try:
-                _, endpoints = await asyncio.gather(workers, models)
-            finally:
-                workers.cancel()
-                models.cancel()
+            await work
         except AgentsimError as error:
-            await self._fail(type(error).__name__, f"{start.host}: {error}")
-            return
+            await self._fail(type(error).__name__, f"{self._host}: {error}")
         except Exception as error:  # noqa: BLE001 - it must reach the user, not a log alone
-            await self._fail("Bug", f"{start.host}: {error!r}", traceback.format_exc())
-            return
-        ready = NodeReady(
-            self._workers.pids, endpoints.structured, endpoints.urls, endpoints.in_flight
-        )
-        await self._outbox.put(Envelope(Kind.READY, ORCHESTRATOR, NODE, encode(ready)))
+            await self._fail("Bug", f"{self._host}: {error!r}", traceback.format_exc())
 
-    async def _start_models(self, model: str | None) -> Endpoints:
-        if model is None:
-            return Endpoints([], structured=False, in_flight=0)
-        return await self._models.start(
-            model, log_dir=Path(self._config.log_dir), api_key=self._config.api_key
-        )
+    async def _start(self, start: NodeStart) -> None:
+        """Start workers and model servers side by side; say READY."""
+        workers = asyncio.ensure_future(self._workers.start(start.first_worker, start.workers))
+        models = asyncio.ensure_future(self._models.serve(start.models))
+        try:
+            _, served = await asyncio.gather(workers, models)
+        finally:
+            workers.cancel()
+            models.cancel()
+        await self._say(Kind.READY, NodeReady(self._workers.pids, served))
+
+    async def _serve(self, wanted: ServeModels) -> None:
+        """Change the models; say SERVING."""
+        await self._say(Kind.SERVING, ModelsReady(await self._models.serve(wanted.models)))
+
+    async def _deliver(self, envelope: Envelope) -> None:
+        """Pass an envelope to whom it is for."""
+        if envelope.to == ORCHESTRATOR:
+            await self._outbox.put(envelope)
+        else:
+            await self._workers.send(envelope)
 
     async def _from_worker(self, envelope: Envelope) -> None:
         if envelope.to == NODE:
@@ -116,13 +141,13 @@ class Node:
         how = f"was ended by signal {-status}" if status < 0 else f"exited with status {status}"
         message = f"worker {worker} on {self._host} {how}; its log: {log}"
         _log.error("%s", message)
-        task = asyncio.ensure_future(self._fail("PeerLost", message))
-        self._work.add(task)
-        task.add_done_callback(self._work.discard)
+        self._begin(self._fail("PeerLost", message))
 
     async def _fail(self, kind: str, message: str, trace: str = "") -> None:
-        failure = Failure(kind, message, trace)
-        await self._outbox.put(Envelope(Kind.FAILED, ORCHESTRATOR, NODE, encode(failure)))
+        await self._say(Kind.FAILED, Failure(kind, message, trace))
+
+    async def _say(self, kind: Kind, message: object) -> None:
+        await self._outbox.put(Envelope(kind, ORCHESTRATOR, NODE, encode(message)))
 
     async def _send_all(self, link: Link) -> None:
         try:

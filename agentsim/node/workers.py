@@ -70,6 +70,8 @@ class Workers:
         Raises:
             LaunchError: one did not connect in time.
         """
+        if not count:
+            return
         self._server = await asyncio.start_unix_server(
             self._serve, path=str(self._socket), limit=2**20
         )

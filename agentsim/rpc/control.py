@@ -15,30 +15,62 @@ class NodeStart(Struct, frozen=True):
     Attributes:
         host: the host's name in the hostfile.
         first_worker: index of the node's first worker over all hosts.
-        workers: how many.
-        model: JSON of the scenario's model, None when it is scripted (workers play it).
+        workers: how many; may be 0, for a node that only calls models.
+        models: JSON of each language model by the name that requests use; none for scripted
+            players, which workers play.
     """
 
     host: str
     first_worker: int
     workers: int
-    model: str | None
+    models: dict[str, str] = {}
 
 
-class NodeReady(Struct, frozen=True):
-    """A node's workers and model server are up.
+class ModelReady(Struct, frozen=True):
+    """A language model of a node answers.
 
     Attributes:
-        pids: of the workers, in order.
-        structured: whether the model's server enforces a JSON schema (found by trying).
-        endpoints: base URLs of the model servers.
-        in_flight: requests that the endpoints take at once.
+        structured: whether its servers enforce a JSON schema (found by trying).
+        endpoints: base URLs of the servers.
+        in_flight: requests that they take at once.
     """
 
-    pids: list[int]
     structured: bool = False
     endpoints: list[str] = []
     in_flight: int = 1
+
+
+class NodeReady(Struct, frozen=True):
+    """A node's workers and model servers are up.
+
+    Attributes:
+        pids: of the workers, in order.
+        models: by name.
+    """
+
+    pids: list[int]
+    models: dict[str, ModelReady] = {}
+
+
+class ServeModels(Struct, frozen=True):
+    """The language models that a node is to serve from now on, and no others.
+
+    Attributes:
+        models: JSON of each by the name that requests use. What was served before and is among
+            them goes on; the servers of others are stopped.
+    """
+
+    models: dict[str, str]
+
+
+class ModelsReady(Struct, frozen=True):
+    """A node serves what `ServeModels` named.
+
+    Attributes:
+        models: by name.
+    """
+
+    models: dict[str, ModelReady]
 
 
 class Failure(Struct, frozen=True):
@@ -132,13 +164,13 @@ class NodeConfig(Struct, frozen=True):
         address: where the node listens, as a gRPC target.
         folder: private folder (0700) for Unix sockets.
         log_dir: where the logs of workers and model servers go.
-        api_key: of the model's endpoint; None when it needs none.
+        api_keys: of model endpoints, by the name of the variable that holds each.
     """
 
     address: str
     folder: str
     log_dir: str
-    api_key: str | None = None
+    api_keys: dict[str, str] = {}
 
 
 class WorkerConfig(Struct, frozen=True):

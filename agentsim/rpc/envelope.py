@@ -27,12 +27,14 @@ class Kind(IntEnum):
     ASK = 5  # orchestrator → worker: control.Ask
     ANSWERS = 6  # worker → orchestrator: messages.Answers
     ATTEMPTS = 7  # worker → orchestrator: list[messages.Attempt]
-    REQUESTS = 8  # worker → node: list[messages.Request]
-    COMPLETIONS = 9  # node → worker: list[messages.Completion]
+    REQUESTS = 8  # worker, orchestrator → node: list[messages.Request]
+    COMPLETIONS = 9  # node → who asked: list[messages.Completion]
     HELLO = 10  # worker → node: control.Hello
     PULSE = 11  # worker → node, node → orchestrator: control.Pulse
     SETUP = 12  # orchestrator → worker: control.WorkerSetup
     RETIRE = 13  # orchestrator → worker: control.Retire
+    SERVE = 14  # orchestrator → node: control.ServeModels
+    SERVING = 15  # node → orchestrator: control.ModelsReady
 
 
 @dataclass(frozen=True, slots=True)

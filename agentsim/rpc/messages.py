@@ -10,6 +10,10 @@ from typing import Any
 
 from msgspec import Struct
 
+PLAYERS = "players"
+PERSONAS = "personas"
+"""Names of a node's models: who plays, and who writes personas."""
+
 
 class Message(Struct, frozen=True, array_like=True):
     """One chat message. `role` is system, user or assistant."""
@@ -39,11 +43,13 @@ class Request(Struct, frozen=True):
     """One question to a language model. Identified by its first five fields.
 
     Attributes:
+        round: from 1; 0 for what is asked before the game, when personas are written.
         step: counts the questions of one round that are not repetitions, from 0.
         attempt: counts repetitions of a step, from 0.
         messages: the prompt.
         schema: JSON schema the reply must follow, where the server enforces one; else None.
         seed: sampling seed, a function of the identity and the scenario's seed.
+        model: name of the node's model that is asked.
     """
 
     session: int
@@ -54,6 +60,7 @@ class Request(Struct, frozen=True):
     messages: list[Message]
     schema: dict[str, Any] | None
     seed: int
+    model: str = PLAYERS
 
 
 class Completion(Struct, frozen=True):

@@ -1,5 +1,5 @@
 """Starts model servers on this machine and stops them; nothing of them outlives this process."""
 
-from agentsim.serving.server import ModelServer, check, start
+from agentsim.serving.server import ModelServer, check, server_key, start
 
-__all__ = ["ModelServer", "check", "start"]
+__all__ = ["ModelServer", "check", "server_key", "start"]

@@ -58,6 +58,16 @@ def check(spec: LanguageModel) -> None:
         )
 
 
+def server_key(spec: LanguageModel) -> str | None:
+    """What tells servers of our own apart: models with equal keys can share one.
+
+    None for a model whose server runs already.
+    """
+    if not isinstance(spec, LlamaCpp):
+        return None
+    return spec.model_dump_json(include={"backend", "name", "slots", "context", "threads"})
+
+
 async def start(
     spec: LanguageModel, *, log_dir: Path, ready_timeout_s: float = READY_TIMEOUT_S
 ) -> ModelServer:
