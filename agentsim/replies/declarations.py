@@ -34,7 +34,8 @@ _FILL = (
     r"|reasonable|strategic|relatively|slightly|fairly|somewhat|:|=|→|-|–|—|\||\n|close to|near|something|somewhere|like|x|n|final"
     r"|(?:(?:between|from|in|within|the|range|of) )*§ (?:and|to|-|–|,) §) )*"
 )
-_ROUND = r"(?:(?:for|in|of|to|on) (?:(?:this|the|that|next|current|our) )?(?:round|game|question|task|turn|experiment|contest|today|session|time)(?: #)?)"
+_ROUND = r"(?:(?:for|in|of|to|on) (?:(?:this|the|that|next|current|our) )?(?:(?:first|second|third|final|next|upcoming) )?(?:round|game|question|task|turn|experiment|contest|today|session|time)(?: #)?)"
+_IN_RANGE = r"(?:(?:between|from|in|within) § (?:and|to|-|–) §)"
 _WHO = r"(?:i|we|i'll|i'd|i'm|i've|im|ill|id|we'll|we'd)"
 _HELPERS = (
     r"will|would|'ll|'d|am|going|to|have|decided|do|then|therefore|thus|now|so|just|simply"
@@ -43,12 +44,13 @@ _HELPERS = (
     r"|confidently|chosen|gonna|intend|plan|most"
 )
 _VERB = (
-    r"(?:choose|choosing|chosen|pick|picking|picked|select|selecting|selected|submit|submitting"
-    r"|go with|going with|gone with|go for|going for|go|settle on|settle for|settled on|settling on"
-    r"|opt for|opting for|decide on|decided on|decide|decided|commit to|stick with|stick to"
-    r"|sticking with|bet on|bet|bidding|bid|answer|guess|guessing|say|play|enter|put|vote for|vote"
+    r"(?:choose|choosing|pick|picking|select|selecting|submit|submitting"
+    r"|go with|going with|go for|going for|go|settle on|settle for|settling on"
+    r"|opt for|opting for|decide on|decide|commit to|stick with|stick to"
+    r"|sticking with|bet on|bet|bidding|bid|answer|guess|guessing|say|play|vote for|vote"
     r"|lock in|offer|propose|respond with|reply with|answer with|name|write|report)"
 )
+_DONE = r"(?:chosen|picked|selected|submitted|decided on|decided|settled on|settled for|gone with)"
 _OWN_MODIFIER = (
     r"(?!average|mean|median|expected|predicted|previous|last|earlier|prior|initial|first|past"
     r"|estimate|target|typical|likely|old|former|original|lucky|favorite|favourite|opponent)"
@@ -62,11 +64,11 @@ _PARENTHESIS = r"(?:\( (?:[^ ()]+ ){0,6}\) )?"
 
 _LABELS: Final = (
     # "my final answer for this round is"
-    rf"(?:^| )(?:my|our) (?:{_OWN_MODIFIER}[a-z'-]+ ){{0,3}}?{_NOUN} (?:{_ROUND} |{_CHOSEN_CLAUSE} |to (?:choose|submit|pick) )?{_PARENTHESIS}{_IS} {_FILL}$",
+    rf"(?:^| )(?:my|our) (?:{_OWN_MODIFIER}[a-z'-]+ ){{0,3}}?{_NOUN} (?:{_ROUND} |{_IN_RANGE} |{_CHOSEN_CLAUSE} |to (?:choose|submit|pick) )?{_PARENTHESIS}{_IS} {_FILL}$",
     # "Answer:", "so the final answer is", "the number I choose is"
-    rf"(?:^|\n |[-.:;,(|)→—–] |(?:so|thus|therefore|hence|and|then|is|the|here|here's|chosen|selected) )"
-    rf"(?:(?:the|final|own|chosen|selected) )*{_NOUN} (?:{_ROUND} |{_CHOSEN_CLAUSE} )?{_PARENTHESIS}"
-    rf"(?:is|:|=|→|\||-|–|—|would be|will be) {_FILL}$",
+    rf"(?:^|\n |[-.:;,(|)→—–] |\b(?:so|thus|therefore|hence|and|then|is|the|here|here's|chosen|selected) )"
+    rf"(?:(?:the|final|own|chosen|selected) )*{_NOUN} (?:{_ROUND} |{_IN_RANGE} |{_CHOSEN_CLAUSE} )?{_PARENTHESIS}"
+    rf"(?:is|:|=|→|\||-|–|—|(?<!number )(?:would be|will be)) {_FILL}$",
     # a heading of its own: "### Answer", "Final answer"
     rf"(?:^|\n )(?:(?:my|the|final|your) )*{_NOUN} \n $",
     rf"<answer> {_FILL}$",
@@ -85,11 +87,12 @@ _LABELS: Final = (
 _VERBS: Final = (
     # "I choose", "I'll go with", "I would like to submit"
     rf"(?:^| ){_WHO} (?:(?:{_HELPERS}) ){{0,5}}?{_VERB} {_FILL}$",
+    rf"(?:^| )(?:i've|i have|i'm|i am|we have|we've) (?:(?:{_HELPERS}) ){{0,3}}?{_DONE} {_FILL}$",
     rf"(?:^| )(?:let me|let's|lets|my \w+ is to|decided to) (?:{_VERB}) {_FILL}$",
     rf"(?:^|\n )i , [^,]{{1,120}} , (?:(?:{_HELPERS}) ){{0,4}}{_VERB} {_FILL}$",
     rf"(?:^| )(?:put me down for|mine is|mine :) {_FILL}$",
 )
-_BEST = r"(?:best|optimal|ideal|correct|right|safest|good|reasonable|smart|wisest|logical)"
+_BEST = r"\b(?:best|optimal|ideal|correct|right|safest|good|reasonable|smart|wisest|logical)"
 _WEAK: Final = (
     rf"{_BEST} (?:[a-z']+ ){{0,3}}?(?:{_NOUN}|bet|move|option|strategy) (?:[a-z']+ ){{0,4}}?{_IS} {_FILL}$",
     rf"{_BEST} (?:[a-z']+ ){{0,6}}?to {_VERB} {_FILL}$",
@@ -124,14 +127,16 @@ _CUES: Final = frozenset(
 """Without one of these words before it, no pattern for `before` can match."""
 
 _PAST: Final = re.compile(r"\b(?:last|previous|earlier|previously|before|first|initially|round) ")
+_CUES_AFTER: Final = frozenset("is will would it that's that this".split())
+_LAST: Final = re.compile(r"^(?:in (?:the )?)?(?:last|previous|earlier|previously)\b")
 _OTHERS_THINK: Final = re.compile(
     r"\b(?:others|people|they|everyone|everybody|opponents?|players?|participants?|most|one|someone)"
     r"(?: [a-z']+){0,3} (?:think|thinks|expect|expects|believe|believes|assume|assumes|know|knows"
     r"|guess|guesses|say|says|predict|predicts|hope|hopes|suppose)\b[^,;:]*$"
 )
-_ABOUT_OTHERS: Final = re.compile(
-    r"^(?:(?:as|for|to be|being|on|is|are|will be|would be|might be|to|of) )+(?:the |an |a |our |their )?"
-    r"(?:[a-z]+ )?(?:average|mean|median|target|typical|others|everyone|everybody|group|crowd"
+ABOUT_OTHERS: Final = re.compile(
+    r"^(?:(?:as|for|to be|being|on|is|are|will be|would be|might be|to|of) )+(?:[a-z]+ ){0,4}"
+    r"(?:average|mean|median|target|typical|others|everyone|everybody|group|crowd"
     r"|population|opponents?|most people|majority)\b"
 )
 _SUBJECT: Final = re.compile(
@@ -257,7 +262,7 @@ def strength(items: list[Item], i: int, context: Context) -> Strength:
     found = _match(before, after)
     if found is Strength.NOT or context.negated[i] or _REJECTED.match(after):
         return Strength.NOT
-    if _OTHERS_THINK.search(before) or _ABOUT_OTHERS.match(after):
+    if _OTHERS_THINK.search(before) or ABOUT_OTHERS.match(after):
         return Strength.NOT
     if context.conditional[i] or _ONLY_IF.match(after) or _is_question(items, i):
         return Strength.CONDITIONAL
@@ -272,19 +277,21 @@ def _match(before: str, after: str) -> Strength:
     if any(pattern.search(before) for pattern in _LABEL_RES):
         return Strength.STRONG
     if not is_subject:
-        if any(pattern.search(before) for pattern in _VERB_RES):
+        if any(pattern.search(before) for pattern in _VERB_RES) and not _LAST.search(after):
             return Strength.STRONG
-        if any(pattern.search(before) for pattern in _WEAK_RES) and not _PAST.search(before):
+        if any(pattern.search(before) for pattern in _WEAK_RES) and not _PAST.search(
+            f"{before} {after} "
+        ):
             return Strength.WEAK
     return Strength.NOT
 
 
 def _may_be_declared(items: list[Item], i: int) -> bool:
     """A quick look: is there a word nearby that a pattern needs? Keeps long lists of numbers fast."""
-    after = items[i + 1] if i + 1 < len(items) else None
-    if isinstance(after, Token) and (
-        after.text in {"is", "will", "would", "it", "that's", "that", "this", ",", "-", "–", "—"}
-    ):
+    first, second = (items[k] if k < len(items) else None for k in (i + 1, i + 2))
+    if isinstance(first, Token) and first.text in {",", "-", "–", "—"}:
+        first = second
+    if isinstance(first, Token) and first.text in _CUES_AFTER:
         return True
     return any(isinstance(item, Token) and item.text in _CUES for item in items[max(0, i - 9) : i])
 

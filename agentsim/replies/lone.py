@@ -7,7 +7,7 @@ from typing import Final
 
 from agentsim.replies import vocabulary as words
 from agentsim.replies.chains import follow
-from agentsim.replies.declarations import SAME, Context, line_after, line_before
+from agentsim.replies.declarations import ABOUT_OTHERS, SAME, Context, line_after, line_before
 from agentsim.replies.outcome import Outcome, ambiguous, no_answer, of_number
 from agentsim.replies.quantities import RANGE, RULE, Item, Quantity
 from agentsim.replies.rule import Rule
@@ -20,6 +20,9 @@ LAST_LINE: Final = "the last line is a number"
 _MARKS: Final = frozenset([":", ",", "→", "~", "≈", "=", "(", "|", "-", "–", "—", "\n", "§", SAME])
 _NAMED_ROUND: Final = re.compile(r"\b(?:round|game|day|session|turn|step) # ")
 _OWN_RANGE: Final = re.compile(r"\b(?:between|from|in|within|the|range|of|on|scale| )*§ \S+ § ")
+_I_WILL: Final = re.compile(r"\b(?:i|we) will ")
+_LET_ME: Final = re.compile(r"\blet (?:me|us) ")
+_UNKNOWN_X: Final = re.compile(r"(?:^|\b(?:so|thus|therefore|hence|choose|pick) )[xn] = $")
 _OPENS_CHOICE: Final = re.compile(
     r"(?P<link>^|[,;:—–] |\b(?:so|thus|therefore|hence|but) )"
     r"(?:i think|i'd say|i say|i'd guess|i feel|i'd go|i'd go with|maybe|perhaps|probably|i believe"
@@ -61,7 +64,7 @@ def read(
     if own_line is not None:
         return own_line
     values = {item.value for i in candidates if isinstance(item := items[i], Quantity)}
-    if len(values) == 1:
+    if len(values) == 1 and len(candidates) <= _MOST_REPETITIONS:
         outcomes = [_single(text, items, context, i, rule) for i in candidates]
         if all(outcome.number is not None for outcome in outcomes):
             return outcomes[0]
@@ -106,7 +109,9 @@ def _opens_text(items: list[Item], i: int) -> bool:
     """Whether item `i` is the first line, and the text goes on with a new sentence."""
     if not has_line_to_itself(items, i):
         return False
-    is_first = all(isinstance(item, Token) and item.kind is Kind.LINE for item in items[:i])
+    is_first = i < 3 and all(
+        isinstance(item, Token) and item.kind is Kind.LINE for item in items[:i]
+    )
     following = [item.text for item in items[i + 1 : i + 4] if isinstance(item, Token)]
     opener = next((text for text in following if text[:1].isalpha()), "")
     return is_first and opener != "" and opener not in _GOES_ON
@@ -170,8 +175,9 @@ def _is_offered(items: list[Item], i: int, why: str) -> bool:
     return not why or (why in {_UNKNOWN, _BELIEF} and not is_belief and _may_precede(before))
 
 
-_IS_AGE: Final = re.compile(r"\b(?:i'm|i am|im) $")
+_IS_AGE: Final = re.compile(r"(?:^|[ ])(?:i'm|i am|im|(?:i|me) ,) $")
 _BELIEF: Final = "and it is a belief"
+_MOST_REPETITIONS: Final = 4  # nobody chooses the same number more often; a loop is no answer
 _GOES_ON: Final = frozenset("is are was will would might could of people and or".split())
 _TAKEN: Final = frozenset([Status.OK, Status.OUT_OF_RANGE, Status.AMBIGUOUS])
 _UNKNOWN: Final = "and the reply does not choose it"
@@ -183,7 +189,7 @@ def _is_chosen(items: list[Item], context: Context, i: int) -> str:
     if context.negated[i]:
         return "and it is excluded"
     clause_after = re.split(r" (?:because|since|as|so|but|,|;|\() ", f" {after} ", maxsplit=1)[0]
-    if words.BELIEFS & set(clause_after.split()):
+    if words.BELIEFS & set(clause_after.split()) or ABOUT_OTHERS.match(after):
         return _BELIEF
     if _IS_AGE.search(before):
         return "and it is an age"
@@ -203,7 +209,9 @@ def _is_chosen(items: list[Item], context: Context, i: int) -> str:
 def _may_precede(before: str) -> bool:
     """Whether every word before the number is one that choices are made with."""
     before = before.rpartition("\n\n ")[2]
-    before = _OWN_RANGE.sub("", _NAMED_ROUND.sub("", before))
+    before = _OWN_RANGE.sub(" ", _NAMED_ROUND.sub("", before))
+    before = _I_WILL.sub("", before)
+    before = _LET_ME.sub("", _UNKNOWN_X.sub("", before))
     return all(part in words.CHOOSING or part in _MARKS for part in before.split(" ") if part)
 
 

@@ -27,6 +27,8 @@ def to_float(text: str) -> float:
     Returns:
         The nearest float; an infinity where there is none that large.
     """
+    if len(text) < _MOST_DIGITS:
+        return float(text)
     sign = -1.0 if text.startswith("-") else 1.0
     mantissa, _, exponent = text.lstrip("+-").lower().partition("e")
     whole, _, decimals = mantissa.partition(".")

@@ -17,6 +17,7 @@ from agentsim.replies.tokens import Kind, Token
 
 RANGE = "range"
 RULE = "rule"
+PAIR = "several numbers in brackets"
 FACTOR = "a fraction equal to the rule's own factor restates the rule"
 
 
@@ -112,9 +113,24 @@ class _Assembly:
         self.at += 1
         if not doubt and self._glued_before(token):
             doubt = "the number is part of something longer"
+        if self._is_bracketed_pair(token):
+            self._add(Quantity(None, PAIR, self._pair_role(token), start, token.end))
+            return
         end, doubt, literal = self._tail(token, literal, doubt)
         value = None if doubt else to_float(("-" if is_negative else "") + literal)
         self._add(Quantity(value, doubt, "", start, end, literal=literal))
+
+    def _is_bracketed_pair(self, token: Token) -> bool:
+        """`[22,33]` is a list, where `22,33` alone is a decimal comma."""
+        around = self.text[token.start - 1 : token.start] + self.text[token.end : token.end + 1]
+        return around in {"[]", "()", "{}"} and "," in token.text
+
+    def _pair_role(self, token: Token) -> str:
+        low, _, high = token.text.partition(",")
+        is_range = read_digits(high, self.rule)[1] == "" and (
+            (to_float(low), to_float(high.replace(",", "."))) == (self.rule.low, self.rule.high)
+        )
+        return RANGE if is_range else ""
 
     def _glued_before(self, token: Token) -> bool:
         last = self._last()
@@ -133,7 +149,7 @@ class _Assembly:
         if isinstance(last, Token) and not doubt:
             if last.kind is Kind.BOUND or last.text == "√":
                 doubt = "a comparison is no number"
-            elif last.text in words.BOUNDING:
+            elif last.text in words.BOUNDING or (last.text == "to" and self._last_text(2) == "up"):
                 doubt = "a limit of the answer is not the answer"
         return start, is_negative, doubt
 
@@ -329,7 +345,7 @@ class _Assembly:
 
     def _add(self, quantity: Quantity) -> None:
         role = quantity.role or self._role(quantity)
-        self.out.append(replace(quantity, role=role))
+        self.out.append(replace(quantity, role=role) if role else quantity)
         self._mark_range()
 
     def _role(self, quantity: Quantity) -> str:

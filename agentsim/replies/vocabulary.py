@@ -86,7 +86,7 @@ CORRECTIONS: Final = _words(
 
 RETRACTIONS: Final = (
     "scratch that", "never mind", "nevermind", "strike that", "take that back", "take it back",
-    "disregard", "ignore that", "i retract", "that's wrong", "that is wrong", "not my answer",
+    "make that", "make it", "i mean ", "disregard", "ignore that", "i retract", "that's wrong", "that is wrong", "not my answer",
     "changed my mind", "change my mind",
 )  # fmt: skip
 """These take an answer back without another one."""
@@ -95,10 +95,10 @@ CHOOSING: Final = _words(
     "i i'd i'll i'm id ill im we we'd we'll think thinking feel like say saying guess guessing go going "
     "with for choose choosing pick picking select selecting maybe perhaps probably possibly about "
     "around roughly approximately approx circa ca the a an number answer my is it it's its would be "
-    "so thus therefore hence ok okay well hmm um uh sure yes yeah yep alright right here here's let "
+    "so thus therefore hence ok okay well hmm um uh sure yes yeah yep alright right here here's "
     "me let's us try how what just simply exactly precisely of to as on final best correct optimal "
-    "ideal good safe reasonable strategic based this round game that that's and but in x n value "
-    "integer choice pick bet settle decide decided believe submit submitting want then now will "
+    "ideal good safe reasonable strategic based this round game time that that's and but in value "
+    "integer choice pick bet settle decide decided believe submit submitting want then now "
     "answering mine finally close near something somewhere honestly personally bid play hey hi hello "
     "great interesting fun thanks thank you certainly absolutely course i've chosen am prefer"
 )
