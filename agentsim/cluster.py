@@ -242,6 +242,8 @@ class Cluster:
             while (envelope := await node.data.receive()) is not None:
                 if envelope.kind is Kind.FAILED:
                     await self._failed(node, _error_of(decode(envelope.body, Failure)))
+                elif envelope.to >= 0:
+                    await self._relay(envelope)
                 elif envelope.kind is Kind.SERVING and node.serving is not None:
                     node.serving.set_result(decode(envelope.body, ModelsReady).models)
                 else:
@@ -249,6 +251,14 @@ class Cluster:
         except (WireError, msgspec.DecodeError) as error:
             _log.info("the data stream of %s ended: %s", node.plan.address, error)
         await self._failed(node, await self._lost(node))
+
+    async def _relay(self, envelope: Envelope) -> None:
+        """Pass a message of a worker on to a worker of another host."""
+        try:
+            host = self._host_of(envelope.to)
+            await self._nodes[self._plan.hosts.index(host)].data.send(envelope)
+        except (StopIteration, WireError):
+            _log.warning("dropped a message for worker %d, which is not there", envelope.to)
 
     async def _failed(self, node: _Node, error: Exception) -> None:
         """Give an error to whoever waits for the node."""
@@ -286,9 +296,8 @@ class Cluster:
             node.noticed = True
             self._notice(f"{who} has been silent for {silent_s:.0f} s; waiting for it")
         if silent_s > self._silence.notice_s + self._silence.grace_s:
-            await self._inbox.put(
-                PeerLost(f"{who} has been silent for {silent_s:.0f} s; its log: {node.handle.log}")
-            )
+            text = f"{who} has been silent for {silent_s:.0f} s; its log: {node.handle.log}"
+            await self._inbox.put(PeerLost(text))
 
     async def _lost(self, node: _Node) -> PeerLost:
         try:
@@ -301,7 +310,8 @@ class Cluster:
         silent_s = time.monotonic() - node.last_pulse_s
         return PeerLost(
             f"the node of {node.plan.address} {how}; last sign of life {silent_s:.1f} s before; "
-            f"its log: {node.handle.log}"
+            f"its log: {node.handle.log}",
+            tuple(range(node.plan.first_worker, node.plan.first_worker + node.plan.workers)),
         )
 
     async def _close_node(self, node: _Node) -> None:
@@ -322,6 +332,8 @@ def _error_of(failure: Failure) -> Exception:
     kind = getattr(errors, failure.kind, None)
     if failure.kind == "MissingPackage":
         return errors.UserError(failure.message)
+    if kind is PeerLost:
+        return PeerLost(failure.message, tuple(failure.workers))
     if isinstance(kind, type) and issubclass(kind, AgentsimError):
         return kind(failure.message)
     return RemoteBug(failure.message, failure.traceback)

@@ -114,7 +114,14 @@ class PeerLost(RunError):
     """A node or worker that was running is gone.
 
     The message names what was lost, its host, the last heartbeat, its log and the next step.
+
+    Attributes:
+        workers: indices of the workers that are gone with it.
     """
+
+    def __init__(self, message: str, workers: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.workers = workers
 
 
 class ModelError(RunError):

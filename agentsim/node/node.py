@@ -134,6 +134,8 @@ class Node:
     async def _from_worker(self, envelope: Envelope) -> None:
         if envelope.to == NODE:
             self._models.submit(envelope)
+        elif self._workers.has(envelope.to):
+            await self._workers.send(envelope)
         else:
             await self._outbox.put(envelope)
 
@@ -141,7 +143,8 @@ class Node:
         how = f"was ended by signal {-status}" if status < 0 else f"exited with status {status}"
         message = f"worker {worker} on {self._host} {how}; its log: {log}"
         _log.error("%s", message)
-        self._begin(self._fail("PeerLost", message))
+        failure = Failure("PeerLost", message, workers=[worker])
+        self._begin(self._say(Kind.FAILED, failure))
 
     async def _fail(self, kind: str, message: str, trace: str = "") -> None:
         await self._say(Kind.FAILED, Failure(kind, message, trace))

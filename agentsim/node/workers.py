@@ -87,6 +87,10 @@ class Workers:
                 f"see {self._log_of(missing[0])}"
             ) from None
 
+    def has(self, worker: int) -> bool:
+        """Whether a worker is one of this node's."""
+        return worker in self._tokens
+
     async def send(self, envelope: Envelope) -> None:
         """Pass an envelope on to its worker; one for a worker that has ended is dropped."""
         link = self._links.get(envelope.to)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -64,25 +65,32 @@ class RunPlan:
 
 def make(scenario: Scenario, hostfile: Hostfile) -> RunPlan:
     """The plan of a run: agents in blocks of almost equal size, in order, over all workers."""
-    hosts = []
-    workers = 0
-    for host in hostfile.hosts:
-        hosts.append(HostPlan(host.address, workers, host.workers))
-        workers += host.workers
+    hosts = place(hostfile)
+    workers = sum(host.workers for host in hosts)
     language = isinstance(scenario.model, LANGUAGE_MODELS)
     active = _ACTIVE_LANGUAGE if language else _ACTIVE_SCRIPTED
     return RunPlan(
-        hosts=tuple(hosts),
+        hosts=hosts,
         shards=_shards(scenario.agents, workers),
         sessions_at_once=max(1, min(scenario.sessions, active // scenario.agents)),
         actions=scenario.agents * scenario.sessions * scenario.rounds,
     )
 
 
+def place(hostfile: Hostfile) -> tuple[HostPlan, ...]:
+    """Hosts with their workers, numbered over all hosts."""
+    hosts = []
+    workers = 0
+    for host in hostfile.hosts:
+        hosts.append(HostPlan(host.address, workers, host.workers))
+        workers += host.workers
+    return tuple(hosts)
+
+
 def _shards(agents: int, workers: int) -> tuple[Shard, ...]:
     bounds = [agents * worker // workers for worker in range(workers + 1)]
     return tuple(
         Shard(worker, first, end - first)
-        for worker, (first, end) in enumerate(zip(bounds, bounds[1:], strict=False))
+        for worker, (first, end) in enumerate(itertools.pairwise(bounds))
         if end > first
     )

@@ -81,11 +81,13 @@ class Failure(Struct, frozen=True):
             unexpected exception.
         message: what happened, where, and the next step.
         traceback: of an unexpected exception; empty otherwise.
+        workers: indices of workers that are gone.
     """
 
     kind: str
     message: str
     traceback: str = ""
+    workers: list[int] = []
 
 
 class WorkerSetup(Struct, frozen=True):

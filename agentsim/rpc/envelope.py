@@ -35,6 +35,7 @@ class Kind(IntEnum):
     RETIRE = 13  # orchestrator → worker: control.Retire
     SERVE = 14  # orchestrator → node: control.ServeModels
     SERVING = 15  # node → orchestrator: control.ModelsReady
+    ACTORS = 16  # orchestrator, worker → worker, orchestrator: list[actors.ActorMessage]
 
 
 @dataclass(frozen=True, slots=True)

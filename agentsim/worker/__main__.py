@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 import traceback
+from pathlib import Path
 
 import msgspec
 import uvloop
@@ -28,7 +29,8 @@ async def _main(config: WorkerConfig) -> None:
     data = await _open(config, DATA)
     pulse = await _open(config, PULSE)
     outbox: asyncio.Queue[Envelope] = asyncio.Queue(_OUTBOX)
-    host = Host(config.worker, outbox.put)
+    folder = Path(config.socket).parent / f"modules-{config.worker}"
+    host = Host(config.worker, outbox.put, folder)
     tasks = [
         asyncio.ensure_future(work)
         for work in (_send(data, outbox), _beat(pulse, config.worker), host.play())

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from agentsim.actors.messages import ActorMessage, Setup
 from agentsim.config.models import LANGUAGE_MODELS
 from agentsim.config.scenario import Scenario
 from agentsim.games.guess_average import GuessAverageSpec, MarketContext
@@ -18,6 +22,11 @@ from agentsim.rpc.messages import Completion, Observation
 from agentsim.worker.players import Players
 from agentsim.worker.scripted import Shard, act
 
+if TYPE_CHECKING:
+    from agentsim.worker.actors import Actors
+
+_log = logging.getLogger(__name__)
+
 
 class Host:
     """Hosts a worker's agents.
@@ -25,11 +34,18 @@ class Host:
     Args:
         worker: index of the worker over all hosts.
         put: sends an envelope, waiting while too many wait.
+        folder: a private one, for sources of users' modules.
     """
 
-    def __init__(self, worker: int, put: Callable[[Envelope], Awaitable[None]]) -> None:
+    def __init__(
+        self, worker: int, put: Callable[[Envelope], Awaitable[None]], folder: Path
+    ) -> None:
         self._worker = worker
         self._put = put
+        self._folder = folder
+        self._actors: Actors | None = None
+        self._posted: asyncio.Queue[Envelope] = asyncio.Queue()
+        self._posting: asyncio.Task[None] | None = None
         self._scripted: scripted.Scripted | None = None
         self._players: Players | None = None
         self._shards: dict[int, Shard] = {}
@@ -58,10 +74,38 @@ class Host:
                 self._retire(decode(envelope.body, Retire).session)
             case Kind.ASK:
                 await self._ask(decode(envelope.body, Ask).observation)
+            case Kind.ACTORS:
+                self._act_on(envelope.body)
             case Kind.COMPLETIONS if self._players is not None:
                 await self._players.digest(decode(envelope.body, list[Completion]))
             case _:
                 raise ValueError(f"a worker has no use for a message of kind {envelope.kind.name}")
+
+    def _act_on(self, body: bytes) -> None:
+        """Deal with messages of the actor runtime; what cannot be read disturbs nobody else."""
+        try:
+            messages = decode(body, list[ActorMessage])
+        except msgspec.DecodeError as error:
+            _log.warning("refused actor messages that cannot be read: %s", error)
+            return
+        if messages and isinstance(messages[0], Setup):
+            from agentsim.worker.actors import Actors  # built-in games do without
+
+            self._actors = Actors(self._worker, messages[0], self._folder, self._post)
+            messages = messages[1:]
+        if self._actors is not None:
+            self._actors.take(messages)
+
+    def _post(self, to: int, messages: Sequence[ActorMessage]) -> None:
+        """Send actor messages with the next breath, however many wait."""
+        envelope = Envelope(Kind.ACTORS, to, self._worker, encode(messages))
+        self._posted.put_nowait(envelope)
+        if self._posting is None or self._posting.done():
+            self._posting = asyncio.ensure_future(self._post_all())
+
+    async def _post_all(self) -> None:
+        while not self._posted.empty():
+            await self._put(self._posted.get_nowait())
 
     def _set_up(self, setup: WorkerSetup) -> None:
         scenario = Scenario.model_validate_json(setup.scenario, strict=True)

@@ -1,0 +1,375 @@
+"""The cluster that users' programs see: agents on workers, driven from a plain script."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import itertools
+import logging
+import tempfile
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+import uvloop
+
+from agentsim.actors.agent import Agent, type_path
+from agentsim.actors.caller import Caller
+from agentsim.actors.codec import Codec
+from agentsim.actors.find import find_agent, sources_of
+from agentsim.actors.messages import (
+    CENTRE,
+    ActorMessage,
+    Create,
+    Done,
+    DoneMany,
+    Lost,
+    Setup,
+    Value,
+)
+from agentsim.actors.proxy import Group, Proxy
+from agentsim.actors.refs import AgentRef
+from agentsim.cluster import Cluster as Nodes
+from agentsim.cluster import open_cluster
+from agentsim.config.hostfile import Host, Hostfile
+from agentsim.errors import AgentsimError, PeerLost, UserError
+from agentsim.launch import LocalLauncher
+from agentsim.plan import RunPlan, place
+from agentsim.rpc.codec import decode, encode
+from agentsim.rpc.envelope import Kind
+
+_log = logging.getLogger(__name__)
+# Constructor arguments of this many agents travel in one message, and at most so many bytes.
+_AGENTS_A_MESSAGE = 10_000
+_BYTES_A_MESSAGE = 1024 * 1024
+
+
+class Cluster:
+    """Workers on which agents live. Use it as a context manager.
+
+    Example:
+        >>> with Cluster.local(workers=2, modules=["my_agents"]) as cluster:  # doctest: +SKIP
+        ...     bob = Bob.on(cluster, "a name")
+        ...     print(bob.act(1).result())
+
+    Args:
+        hostfile: on which machines.
+        modules: names of the modules whose classes live on workers; they are sent there.
+        threads: most threads of each worker for agents that block.
+        log_dir: where nodes and workers log; None: a folder that goes away with the cluster.
+    """
+
+    def __init__(
+        self,
+        hostfile: Hostfile,
+        *,
+        modules: Iterable[str],
+        threads: int = 32,
+        log_dir: Path | None = None,
+    ) -> None:
+        self._modules = tuple(modules)
+        for name in self._modules:
+            importlib.import_module(name)
+        hosts = place(hostfile)
+        self._plan = RunPlan(hosts, (), sessions_at_once=1, actions=0)
+        self._threads = threads
+        self._log_dir = log_dir
+        self._groups = itertools.count(1)
+        self._turn = itertools.count()
+        self._codec = Codec(self._modules)
+        self._thread: threading.Thread | None = None
+        self._ready = threading.Event()
+        self._failed: BaseException | None = None
+        self._loop: asyncio.AbstractEventLoop
+        self._caller: Caller
+        self._nodes: Nodes
+        self._stop: asyncio.Event
+        self._outbox: asyncio.Queue[tuple[int, list[ActorMessage]]]
+        self._gone: set[int] = set()
+
+    @classmethod
+    def local(cls, workers: int = 2, *, modules: Iterable[str], **options: Any) -> Cluster:
+        """A cluster on this machine.
+
+        Args:
+            workers: worker processes.
+            modules: names of the modules whose classes live on workers.
+            options: see `Cluster`.
+        """
+        return cls(Hostfile(hosts=[Host(workers=workers)]), modules=modules, **options)
+
+    @classmethod
+    def from_hostfile(cls, path: str | Path, *, modules: Iterable[str], **options: Any) -> Cluster:
+        """A cluster on the machines of a hostfile.
+
+        Raises:
+            ConfigError: the file is wrong.
+        """
+        from agentsim.config import load_hostfile
+
+        return cls(load_hostfile(path), modules=modules, **options)
+
+    @property
+    def workers(self) -> int:
+        """Worker processes, those that were lost included."""
+        return self._plan.workers
+
+    def __enter__(self) -> Cluster:
+        self._thread = threading.Thread(target=self._work, name="agentsim-cluster", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+        if self._failed is not None:
+            self._thread.join()
+            raise self._failed
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all workers; nothing is left running. Harmless when closed already."""
+        if self._thread is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
+
+    def make(
+        self,
+        cls: type[Agent],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        *,
+        worker: int | None = None,
+    ) -> Proxy:
+        """Make an agent on a worker; `Agent.on` is the usual way.
+
+        Args:
+            worker: which one; None: each in turn.
+
+        Raises:
+            CannotTravel: an argument cannot be sent.
+            UserError: there is no such worker, or the class's module is not among `modules`.
+        """
+        path = self._check(cls)
+        if worker is None:
+            worker = self._next_worker()
+        elif not 0 <= worker < self.workers:
+            raise UserError(f"there is no worker {worker}; there are {self.workers}")
+        body = self._arguments(cls, args, kwargs)
+        group = next(self._groups)
+        self._caller.send(worker, Create(group, path, 0, 1, [body]))
+        return Proxy(AgentRef(worker, group, 0, path), self._caller, self._find)
+
+    def group(
+        self,
+        cls: type[Agent],
+        arguments: Sequence[Any] | None = None,
+        *,
+        count: int | None = None,
+    ) -> Group:
+        """Make many agents of one class, spread over all workers in blocks.
+
+        Args:
+            arguments: what each is made from: a tuple of positional arguments, a dict of keyword
+                arguments, or a single value that is the only argument.
+            count: how many, when all are made from nothing.
+
+        Raises:
+            CannotTravel: an argument cannot be sent.
+        """
+        path = self._check(cls)
+        if (arguments is None) == (count is None):
+            raise UserError("a group is made from `arguments` or from a `count`")
+        total = count if arguments is None else len(arguments)
+        assert total is not None
+        number = next(self._groups)
+        parts = self._blocks(total)
+        for worker, first, size in parts:
+            if arguments is None:
+                self._caller.send(worker, Create(number, path, first, size, [b""]))
+                continue
+            bodies: list[bytes] = []
+            start = first
+            for index in range(first, first + size):
+                bodies.append(self._arguments(cls, *_split(arguments[index])))
+                full = len(bodies) >= _AGENTS_A_MESSAGE or sum(map(len, bodies[-1:])) > 2**16
+                if full or index == first + size - 1:
+                    self._caller.send(
+                        worker, Create(number, path, start, len(bodies), _maybe_shared(bodies))
+                    )
+                    bodies, start = [], index + 1
+        return Group(number, path, parts, self._caller, self._find)
+
+    # --- where
+
+    def _next_worker(self) -> int:
+        for _ in range(self.workers):
+            worker = next(self._turn) % self.workers
+            if worker not in self._gone:
+                return worker
+        raise PeerLost("all workers of the cluster are gone")
+
+    def _blocks(self, total: int) -> list[tuple[int, int, int]]:
+        alive = [worker for worker in range(self.workers) if worker not in self._gone]
+        if not alive:
+            raise PeerLost("all workers of the cluster are gone")
+        bounds = [total * i // len(alive) for i in range(len(alive) + 1)]
+        return [
+            (worker, first, end - first)
+            for worker, first, end in zip(alive, bounds, bounds[1:], strict=False)
+            if end > first
+        ]
+
+    def _check(self, cls: type[Agent]) -> str:
+        path = type_path(cls)
+        if cls.__module__ not in self._modules:
+            raise UserError(
+                f"{cls.__qualname__} is of module {cls.__module__}, which is not among the "
+                f"cluster's modules: Cluster.local(..., modules=[{cls.__module__!r}])"
+            )
+        return path
+
+    def _find(self, path: str) -> type[Agent]:
+        return find_agent(path, frozenset(self._modules))
+
+    def _arguments(
+        self, cls: type[Agent], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> bytes:
+        if not args and not kwargs:
+            return b""
+        return self._codec.encode((args, dict(kwargs)), path=f"arguments of {cls.__qualname__}")
+
+    # --- the loop's thread
+
+    def _work(self) -> None:
+        try:
+            uvloop.run(self._live())
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the user's thread
+            self._failed = error
+        finally:
+            self._ready.set()
+
+    async def _live(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        self._outbox = asyncio.Queue()
+        with tempfile.TemporaryDirectory(prefix="agentsim-logs-") as folder:
+            log_dir = self._log_dir or Path(folder)
+            log_dir.mkdir(parents=True, exist_ok=True)
+            launcher = LocalLauncher(log_dir)
+            async with open_cluster(self._plan, launcher, {}, _log.warning) as self._nodes:
+                await self._set_up()
+                self._caller = Caller(
+                    CENTRE, self._loop, self._codec, self._post, proxy=self._proxy
+                )
+                tasks = [asyncio.ensure_future(self._send()), asyncio.ensure_future(self._read())]
+                self._ready.set()
+                stopping = asyncio.ensure_future(self._stop.wait())
+                await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
+                for task in (*tasks, stopping):
+                    task.cancel()
+                results = await asyncio.gather(*tasks, return_exceptions=True)
+                broken = next((r for r in results if isinstance(r, Exception)), None)
+                reason = "the cluster was closed" if broken is None else str(broken)
+                for worker in range(self.workers):
+                    self._caller.lose(Lost(worker, reason))
+
+    async def _set_up(self) -> None:
+        workers = [host.address for host in self._plan.hosts for _ in range(host.workers)]
+        setup = Setup(list(self._modules), sources_of(self._modules), workers, self._threads)
+        for worker in range(self.workers):
+            await self._nodes.send(worker, Kind.ACTORS, [setup])
+
+    def _post(self, to: int, messages: Sequence[ActorMessage]) -> None:
+        self._outbox.put_nowait((to, list(messages)))
+
+    async def _send(self) -> None:
+        while True:
+            worker, messages = await self._outbox.get()
+            for batch in _batches(messages):
+                try:
+                    await self._nodes.send(worker, Kind.ACTORS, batch)
+                except PeerLost as error:
+                    self._lose(error)
+                    break
+
+    async def _read(self) -> None:
+        while True:
+            try:
+                envelope = await self._nodes.receive()
+            except PeerLost as error:
+                if not error.workers:
+                    raise
+                self._lose(error)
+                continue
+            if envelope.kind is not Kind.ACTORS:
+                continue
+            try:
+                messages = decode(envelope.body, list[ActorMessage])
+            except msgspec.DecodeError as error:
+                _log.warning("dropped a message of worker %d: %s", envelope.sender, error)
+                continue
+            for message in messages:
+                if isinstance(message, Done | DoneMany | Value):
+                    self._caller.take(message)
+            self._caller.notify()
+
+    def _lose(self, error: PeerLost) -> None:
+        """Workers are gone: tell everybody who may wait for them."""
+        for worker in error.workers:
+            if worker in self._gone:
+                continue
+            self._gone.add(worker)
+            lost = Lost(worker, str(error))
+            self._caller.lose(lost)
+            for other in range(self.workers):
+                if other not in self._gone:
+                    self._post(other, [lost])
+
+    def _proxy(self, reference: AgentRef) -> Proxy:
+        return Proxy(reference, self._caller, self._find)
+
+
+def _split(arguments: Any) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    if isinstance(arguments, tuple):
+        return arguments, {}
+    if isinstance(arguments, Mapping):
+        return (), arguments
+    return (arguments,), {}
+
+
+def _maybe_shared(bodies: list[bytes]) -> list[bytes]:
+    """One for all, when all are the same."""
+    return bodies[:1] if len(bodies) > 1 and len(set(bodies)) == 1 else bodies
+
+
+def _batches(messages: list[ActorMessage]) -> Iterable[list[ActorMessage]]:
+    """Messages in bounded envelopes."""
+    batch: list[ActorMessage] = []
+    size = 0
+    for message in messages:
+        batch.append(message)
+        size += _size(message)
+        if size >= _BYTES_A_MESSAGE or len(batch) >= _AGENTS_A_MESSAGE:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _size(message: ActorMessage) -> int:
+    arguments = getattr(message, "arguments", b"")
+    if isinstance(arguments, bytes):
+        return 64 + len(arguments)
+    return 64 + sum(map(len, arguments))
+
+
