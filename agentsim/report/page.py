@@ -16,7 +16,7 @@ from agentsim.report.examples import Example
 from agentsim.report.figures.drawn import Data, Figure
 from agentsim.report.figures.inline import colours_css, inline
 from agentsim.report.tau import Tau
-from agentsim.report.words import Number, count, duration, printable
+from agentsim.report.words import Number, count, duration, printable, visible
 
 _HEAD_ROWS, _TAIL_ROWS = 20, 5
 _CELL_ROWS = 200
@@ -68,7 +68,14 @@ def page(contents: Contents) -> str:
     css = folder.joinpath("page.css").read_text("utf-8") + colours_css()
     digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # Nothing that steers (escape sequences, right-to-left overrides) reaches the page.
+        finalize=lambda value: (
+            visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+        ),
     )
     template = environment.from_string(folder.joinpath("page.html.j2").read_text("utf-8"))
     # Markup: our own style sheet, and figures whose texts were escaped when they were made.
@@ -121,8 +128,10 @@ def _variables(contents: Contents) -> dict[str, Any]:
 
 
 def _tied(words: str) -> str:
-    """Without a line break before a percent sign."""
-    return words.replace(" %", "\u00a0%")
+    """As HTML, without a line break before a percent sign."""
+    from markupsafe import Markup, escape
+
+    return Markup(escape(words).replace(" %", Markup("&nbsp;%")))
 
 
 def _progress(run: Data) -> str:

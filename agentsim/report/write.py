@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from agentsim.errors import UserError
 from agentsim.report.attributes import read_attributes
-from agentsim.report.counts import count_actions
+from agentsim.report.counts import Counts, count_actions
 from agentsim.report.examples import read_examples
 from agentsim.report.figures import draw
 from agentsim.report.figures.drawn import Material
 from agentsim.report.page import Contents, page
 from agentsim.report.tables import tables
-from agentsim.report.tau import fit
+from agentsim.report.tau import Tau, fit
 from agentsim.report.words import Number
 from agentsim.results import RunDirectory, load_run
 from agentsim.results.storage import failure
@@ -39,7 +41,7 @@ def write_report(path: Path, out: Path | None = None) -> Path:
     directory = RunDirectory.open(path)
     out = directory.path / "report" if out is None else out
     _refuse_other(out)
-    files = make_report(directory)
+    files = make_report(read_numbers(directory))
     temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     try:
         try:
@@ -55,8 +57,26 @@ def write_report(path: Path, out: Path | None = None) -> Path:
     return out / "report.html"
 
 
-def make_report(directory: RunDirectory) -> dict[str, bytes]:
-    """The report's files by their path in its folder. The same run gives the same bytes.
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What a report is made from.
+
+    Attributes:
+        directory: of the run.
+        summary, manifest: contents of the run's files.
+        counts: of its actions.
+        tau: fitted, or why not.
+    """
+
+    directory: RunDirectory
+    summary: dict[str, Any]
+    manifest: dict[str, Any]
+    counts: Counts
+    tau: Tau
+
+
+def read_numbers(directory: RunDirectory) -> Numbers:
+    """Read what a report tells of a run; its actions by column, a file at a time.
 
     Raises:
         ResultsError: something cannot be read.
@@ -64,16 +84,30 @@ def make_report(directory: RunDirectory) -> dict[str, bytes]:
     run = load_run(directory.path)
     summary, manifest = run.summary, run.manifest
     rule = manifest.get("rule")
-    number = Number.of(rule)
     agents = int((manifest.get("scenario") or {}).get("agents") or 0)
     people = read_attributes(directory.personas, agents)
     limits = (float(rule["low"]), float(rule["high"])) if rule else None
     counts = count_actions(directory, summary["rounds"], people, limits)
+    return Numbers(directory, summary, manifest, counts, fit(summary, manifest))
+
+
+def make_report(numbers: Numbers) -> dict[str, bytes]:
+    """The report's files by their path in its folder. The same run gives the same bytes.
+
+    Raises:
+        ResultsError: something cannot be read.
+    """
+    summary, manifest, counts, tau = (
+        numbers.summary,
+        numbers.manifest,
+        numbers.counts,
+        numbers.tau,
+    )
+    rule = manifest.get("rule")
     ends = float(counts.edges[0]), float(counts.edges[-1])
     unit = f"guess ({ends[0]:,.6g} to {ends[1]:,.6g})" if rule else "guess"
-    figures = draw(Material(summary, manifest, counts, number, unit, ends))
-    tau = fit(summary, manifest)
-    examples = read_examples(directory, summary)
+    figures = draw(Material(summary, manifest, counts, Number.of(rule), unit, ends))
+    examples = read_examples(numbers.directory, summary)
     html = page(Contents(summary, manifest, counts, tau, examples, figures))
     files = {"report.html": html.encode()}
     for figure in figures:
