@@ -12,15 +12,16 @@ from typing import Final
 from agentsim.replies import vocabulary as words
 from agentsim.replies.quantities import RANGE, RULE, Item, Quantity
 from agentsim.replies.tokens import Kind, Token
+from agentsim.replies.vocabulary import word_set
 
 EXPRESSION = "an expression is not worked out for the player"
 LIST = "several numbers stand together"
 
-_CALCULATING: Final = frozenset("times plus minus multiplied divided squared cubed mod".split())
+_CALCULATING: Final = word_set("times plus minus multiplied divided squared cubed mod")
 _JOINING: Final = frozenset([",", ";", "or", "and", "to", "&", "→", "~", "/", "then", "through"])
-_HEDGES: Final = frozenset(
+_HEDGES: Final = word_set(
     "maybe perhaps even possibly rather about around up also like roughly say the a an "
-    "approximately probably ~ ≈".split()
+    "approximately probably ~ ≈"
 )
 _NEARLY: Final = frozenset(["so", "thereabouts"])
 _LONGEST: Final = 60  # items that an equation may have
@@ -159,9 +160,11 @@ def _next_segment(items: list[Item], at: int, *, is_bare: bool) -> int | None:
         at += 1
     if _text(items, at) == "which" and _text(items, at + 1) in {"is", "equals", "gives"}:
         at += 2
-    elif item.kind is Kind.EQUALS or item.text in {"equals", "→"}:
-        at += 1
-    elif item.text in {"is", "gives"} and not is_bare:
+    elif (
+        item.kind is Kind.EQUALS
+        or item.text in {"equals", "→"}
+        or (item.text in {"is", "gives"} and not is_bare)
+    ):
         at += 1
     else:
         return None

@@ -7,8 +7,9 @@ from typing import Final
 
 from agentsim.replies import vocabulary as words
 from agentsim.replies.chains import follow
-from agentsim.replies.declarations import ABOUT_OTHERS, SAME, Context, line_after, line_before
+from agentsim.replies.context import SAME, Context, line_after, line_before
 from agentsim.replies.outcome import Outcome, ambiguous, no_answer, of_number
+from agentsim.replies.patterns import ABOUT_OTHERS
 from agentsim.replies.quantities import RANGE, RULE, Item, Quantity
 from agentsim.replies.rule import Rule
 from agentsim.replies.status import Status
@@ -17,6 +18,13 @@ from agentsim.replies.tokens import Kind, Token
 FIRST_LINE: Final = "the first line is a number"
 LAST_LINE: Final = "the last line is a number"
 
+_BELIEF: Final = "and it is a belief"
+_UNKNOWN: Final = "and the reply does not choose it"
+
+_TAKEN: Final = frozenset([Status.OK, Status.OUT_OF_RANGE, Status.AMBIGUOUS])
+_MOST_REPETITIONS: Final = 4  # nobody chooses the same number more often; a loop is no answer
+_GOES_ON: Final = words.word_set("is are was will would might could of people and or")
+_IS_AGE: Final = re.compile(r"(?:^|[ ])(?:i'm|i am|im|(?:i|me) ,) $")
 _MARKS: Final = frozenset([":", ",", "→", "~", "≈", "=", "(", "|", "-", "–", "—", "\n", "§", SAME])
 _NAMED_ROUND: Final = re.compile(r"\b(?:round|game|day|session|turn|step) # ")
 _OWN_RANGE: Final = re.compile(r"\b(?:between|from|in|within|the|range|of|on|scale| )*§ \S+ § ")
@@ -39,8 +47,8 @@ _MAY_FOLLOW: Final = re.compile(
     r"|assuming|hoping|so\b|for (?:me|now|this|the (?:round|game))|please|too\b|then\b|again"
     r"|this (?:time|round)|it is|in (?:this|my)|thanks|i (?:think|guess|suppose|say)|or so"
     rf"|(?:is|seems|sounds|feels|looks|would be|might be|could be) (?:like )?(?:my\b|(?:a |the )?"
-    rf"(?:\w+ )?{_QUALITY}\b(?: (?:choice|guess|number|pick|bet|answer|option|start|one|to me|for me"
-    r"|here)|(?: [.!?,;\n]|$)))|is what i|should (?:do|work)\b)"
+    rf"(?:\w+ )?{_QUALITY}\b(?: (?:choice|guess|number|pick|bet|answer|option|start|one|to me"
+    r"|for me|here)|(?: [.!?,;\n]|$)))|is what i|should (?:do|work)\b)"
 )
 
 
@@ -167,20 +175,16 @@ def _single(text: str, items: list[Item], context: Context, i: int, rule: Rule) 
 
 def _is_offered(items: list[Item], i: int, why: str) -> bool:
     """Whether an unclear number is meant as the answer: `22½`, `at most 22`, `20 or more`."""
-    before = re.sub(r"\b(?:at (?:most|least)|(?:more|less|lower|higher|greater|smaller) than) $", "",
-                    line_before(items, i))
-    before = re.sub(r"(?:\b(?:under|below|above|over|almost|nearly|upto|up to)|[<>≤≥±−—√\x1a]=?) $", "",
-                    before)
+    before = re.sub(
+        r"\b(?:at (?:most|least)|(?:more|less|lower|higher|greater|smaller) than) $",
+        "",
+        line_before(items, i),
+    )
+    before = re.sub(
+        r"(?:\b(?:under|below|above|over|almost|nearly|upto|up to)|[<>≤≥±−—√\x1a]=?) $", "", before
+    )
     is_belief = bool(words.BELIEFS & set(before.split()))
     return not why or (why in {_UNKNOWN, _BELIEF} and not is_belief and _may_precede(before))
-
-
-_IS_AGE: Final = re.compile(r"(?:^|[ ])(?:i'm|i am|im|(?:i|me) ,) $")
-_BELIEF: Final = "and it is a belief"
-_MOST_REPETITIONS: Final = 4  # nobody chooses the same number more often; a loop is no answer
-_GOES_ON: Final = frozenset("is are was will would might could of people and or".split())
-_TAKEN: Final = frozenset([Status.OK, Status.OUT_OF_RANGE, Status.AMBIGUOUS])
-_UNKNOWN: Final = "and the reply does not choose it"
 
 
 def _is_chosen(items: list[Item], context: Context, i: int) -> str:

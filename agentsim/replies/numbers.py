@@ -98,18 +98,16 @@ def _many_separators(text: str, separators: Sequence[str]) -> tuple[str, str]:
     return "", GROUPS
 
 
-UNITS: Final = {
-    word: value
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-        "fifteen sixteen seventeen eighteen nineteen".split()
-    )
-}
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen"
+)
+UNITS: Final = {word: value for value, word in enumerate(_SMALL.split())}
 TENS: Final = {
     word: value
     for value, word in zip(
         range(20, 100, 10),
-        "twenty thirty forty fifty sixty seventy eighty ninety".split(),
+        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"],
         strict=True,
     )
 } | {"fourty": 40}

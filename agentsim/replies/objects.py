@@ -12,17 +12,19 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
+from agentsim.replies.vocabulary import word_set
+
 FIELD: Final = "number"
 """The field of the schema that model servers are asked to enforce."""
 
-_SAME_MEANING: Final = frozenset(
-    "answer final_answer guess my_guess choice my_choice pick my_number my_answer chosen_number "
-    "selected_number final_number".split()
+_SAME_MEANING: Final = word_set(
+    "answer final_answer guess my_guess choice my_choice pick my_number my_answer "
+    "chosen_number selected_number final_number"
 )
 """Read where the field is missing: models that know no schema use these for the same thing."""
 
-_WRAPPERS: Final = frozenset(
-    "answer final_answer response result output arguments parameters decision action".split()
+_WRAPPERS: Final = word_set(
+    "answer final_answer response result output arguments parameters decision action"
 )
 """An object under one of these keys may hold the field."""
 
@@ -134,10 +136,12 @@ def field_values(members: Members) -> list[object]:
     """
     by_key = [(_key(name), value) for name, value in members]
     exact = [value for key, value in by_key if key == FIELD]
-    others = [
+    others: list[object] = [
         value
         for key, value in by_key
-        if key in _SAME_MEANING and isinstance(value, Literal | str | list) and _is_flat(value)
+        if key in _SAME_MEANING
+        and isinstance(value, Literal | str | list)
+        and not isinstance(value, Members)
     ]
     if exact:
         return exact + [value for value in others if isinstance(value, Literal)]
@@ -148,10 +152,6 @@ def field_values(members: Members) -> list[object]:
         if key in _WRAPPERS and isinstance(value, Members):
             found += field_values(value)
     return found
-
-
-def _is_flat(value: object) -> bool:
-    return not isinstance(value, Members)
 
 
 def _key(name: str) -> str:

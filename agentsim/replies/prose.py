@@ -12,18 +12,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from agentsim.replies import boxes, lone
 from agentsim.replies import vocabulary as words
+from agentsim.replies.assembly import assemble
 from agentsim.replies.chains import Chain, follow
 from agentsim.replies.clean import clean
-from agentsim.replies.declarations import Context, Strength, contexts, line_after, strength
+from agentsim.replies.context import Context, contexts, line_after
+from agentsim.replies.declarations import Strength, strength
 from agentsim.replies.outcome import Outcome, ambiguous, no_answer, of_number, truncated
-from agentsim.replies.quantities import RANGE, RULE, Item, Quantity, assemble
+from agentsim.replies.quantities import RULE, Item, Quantity
 from agentsim.replies.rule import Rule
-from agentsim.replies.status import Status
 from agentsim.replies.tokens import Kind, Token, tokenize
 
 _BOX: Final = "box"
@@ -80,7 +81,7 @@ def read_prose(raw: str, rule: Rule, *, is_cut: bool, is_answer: bool = False) -
     if strong:
         return _settle(prose, strong, rule, is_cut=is_cut)
     outcome = _undeclared(prose, declared, rule, is_answer=is_answer)
-    if is_cut and not (outcome.reason == lone.FIRST_LINE):
+    if is_cut and outcome.reason != lone.FIRST_LINE:
         return truncated("cut before the answer was declared")
     return outcome
 

@@ -17,10 +17,11 @@ from agentsim.replies.prose import read_declared, read_prose
 from agentsim.replies.rule import Rule, factors
 from agentsim.replies.segments import Segments, split
 from agentsim.replies.status import Reading, Status
+from agentsim.replies.vocabulary import word_set
 
-_CUT: Final = frozenset(
-    ["length", "max_tokens", "max_output_tokens", "model_length", "content_filter", "abort"]
-    + ["aborted", "cancelled", "canceled", "timeout", "incomplete"]
+_CUT: Final = word_set(
+    "length max_tokens max_output_tokens model_length content_filter abort aborted cancelled "
+    "canceled timeout incomplete"
 )
 """Finish reasons after which the end of the reply is missing."""
 

@@ -33,8 +33,8 @@ class Segments:
 def split(text: str) -> Segments:
     """The parts of a reply.
 
-    A tag inside a JSON string is text of that string, and an object inside the thinking is thinking.
-    A closing tag without an opening one ends thinking that the prompt had opened.
+    A tag inside a JSON string is text of that string, and an object inside the thinking is
+    thinking. A closing tag without an opening one ends thinking that the prompt had opened.
     """
     prose: list[str] = []
     objects: list[Found] = []

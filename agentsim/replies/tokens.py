@@ -12,6 +12,7 @@ from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from agentsim.replies.clean import JOINER, ODD
+from agentsim.replies.vocabulary import word_set
 
 
 class Kind(Enum):
@@ -57,7 +58,7 @@ _PATTERN: Final = re.compile(
     rf"""
       (?P<fence>```+(?:[a-z][\w+-]{{0,20}}(?=\n))?)
     | (?P<line>\n[\s]*+)
-    | (?P<frac>\\[dtc]?frac\s{{0,3}}(?:\{{[^{{}}]{{0,60}}\}}|\d)\s{{0,3}}(?:\{{[^{{}}]{{0,60}}\}}|\d))
+    | (?P<frac>\\[dtc]?frac(?:\s{{0,3}}(?:\{{[^{{}}]{{0,60}}\}}|\d)){{2}})
     | (?P<percent>\\?%)
     | (?P<latex>\\(?:[a-z]++\*?|.))
     | (?P<special><\|[^<>|\n]{{0,40}}\|>)
@@ -80,10 +81,10 @@ _PATTERN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-_TYPESETTING: Final = frozenset(
-    "text textbf textit textrm textsf texttt mathbf mathrm mathit mathsf mathtt mathbb bm boldsymbol "
-    "bf rm em emph underline displaystyle left right big bigg quad qquad hspace operatorname mbox "
-    "large huge color begin end center".split()
+_TYPESETTING: Final = word_set(
+    "text textbf textit textrm textsf texttt mathbf mathrm mathit mathsf mathtt mathbb bm "
+    "boldsymbol bf rm em emph underline displaystyle left right big bigg quad qquad "
+    "hspace operatorname mbox large huge color begin end center"
 )
 _COMMANDS: Final = {
     "times": (Kind.OPERATOR, "×"), "cdot": (Kind.OPERATOR, "×"), "div": (Kind.OPERATOR, "÷"),
@@ -97,7 +98,7 @@ _COMMANDS: Final = {
 _ANSWER_TAG: Final = re.compile(
     r"<(?:my|final|the)?[_ -]?(?:answer|number|guess|choice|pick|action|decision)>"
 )
-_ABBREVIATED: Final = frozenset("approx ca no nr vs etc ans circa min max".split())
+_ABBREVIATED: Final = word_set("approx ca no nr vs etc ans circa min max")
 _LONGEST_WORD = 40
 
 

@@ -30,7 +30,7 @@ def test_line_of_the_sample(line: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("kind", "reply", "expected"),
     CASES,
-    ids=[f"{kind.name}-{ascii(text)}" for kind, text, _ in CASES],
+    ids=[f"{kind.name}-{text!a}" for kind, text, _ in CASES],
 )
 def test_written_case(kind: Kind, reply: str, expected: float | str) -> None:
     reading = read(
