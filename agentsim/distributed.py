@@ -246,7 +246,12 @@ class Cluster:
     ) -> bytes:
         if not args and not kwargs:
             return b""
-        return self._codec.encode((args, dict(kwargs)), path=f"arguments of {cls.__qualname__}")
+        body, needs = self._codec.encode_call(args, kwargs, method=cls.__qualname__)
+        if needs:
+            raise UserError(
+                f"{cls.__qualname__} is made from a placeholder; wait for its result first"
+            )
+        return body
 
     # --- the loop's thread
 

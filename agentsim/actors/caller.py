@@ -258,7 +258,7 @@ class Caller:
 
     def decode(self, body: bytes) -> Any:
         """The value that came."""
-        return self._codec.decode(body, self._at_home)
+        return self._codec.decode(body, self._at_home) if body else None
 
     def send(self, worker: int, message: ActorMessage) -> None:
         """Send a message with the next breath; from any thread."""
@@ -306,9 +306,7 @@ class Caller:
         if not args and not kwargs:
             return b"", [], []
         pins: list[Placeholder] = []
-        body, needs = self._codec.encode_with_refs(
-            (args, kwargs), path=f"arguments of `{method}`", pins=pins
-        )
+        body, needs = self._codec.encode_call(args, kwargs, method=method, pins=pins)
         return body, needs, pins
 
     def _at_home(self, reference: AgentRef | ResultRef) -> Any:
@@ -341,7 +339,7 @@ class Caller:
             values: list[Any] = np.frombuffer(message.floats, dtype="<f8").tolist()
         else:
             assert message.values is not None
-            values = [self.decode(value) if value else None for value in message.values]
+            values = [self.decode(value) for value in message.values]
         for offset, error in message.errors.items():
             part.placeholder._fail(part.start + offset, failure_of(error))
         part.placeholder._take(part.start, offsets, values)
