@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from agentsim.cli.failures import ErrorFormat, told_as
-
-_WHAT = "In place of the scenario's"
+from agentsim.cli.flags import WHAT, overrides
 
 
 def run(
     file: Annotated[Path, typer.Argument(help="The scenario.", show_default=False)],
-    agents: Annotated[int | None, typer.Option(help=f"{_WHAT} agents.")] = None,
-    sessions: Annotated[int | None, typer.Option(help=f"{_WHAT} sessions.")] = None,
-    rounds: Annotated[int | None, typer.Option(help=f"{_WHAT} rounds.")] = None,
-    seed: Annotated[int | None, typer.Option(help=f"{_WHAT} seed.")] = None,
+    agents: Annotated[int | None, typer.Option(help=f"{WHAT} agents.")] = None,
+    sessions: Annotated[int | None, typer.Option(help=f"{WHAT} sessions.")] = None,
+    rounds: Annotated[int | None, typer.Option(help=f"{WHAT} rounds.")] = None,
+    seed: Annotated[int | None, typer.Option(help=f"{WHAT} seed.")] = None,
     hosts: Annotated[Path | None, typer.Option(help="A hostfile.")] = None,
     workers: Annotated[int | None, typer.Option(help="Worker processes on each host.")] = None,
     set_: Annotated[
@@ -38,17 +37,10 @@ def run(
 ) -> None:
     """Play a scenario and write what happened to a directory of its own."""
     from agentsim.cli.execute import execute
-    from agentsim.config import split_set
 
-    flags: dict[str, Any] = {
-        "agents": agents,
-        "sessions": sessions,
-        "rounds": rounds,
-        "seed": seed,
-    }
-    overrides = [(key, str(value), f"--{key}") for key, value in flags.items() if value is not None]
+    flags = {"agents": agents, "sessions": sessions, "rounds": rounds, "seed": seed}
     with told_as(error_format):
-        overrides += [split_set(text) for text in set_ or []]
+        changed = overrides(flags, set_)
         sys.exit(
-            execute(file, overrides, hosts=hosts, workers=workers, out=out, quiet=quiet, json=json)
+            execute(file, changed, hosts=hosts, workers=workers, out=out, quiet=quiet, json=json)
         )

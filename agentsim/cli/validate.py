@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agentsim.cli.failures import ErrorFormat, told_as
+from agentsim.cli.flags import WHAT, overrides
 
 if TYPE_CHECKING:
     from agentsim.config import Loaded
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 def validate(
     file: Annotated[Path, typer.Argument(help="The scenario.", show_default=False)],
+    agents: Annotated[int | None, typer.Option(help=f"{WHAT} agents.")] = None,
+    sessions: Annotated[int | None, typer.Option(help=f"{WHAT} sessions.")] = None,
+    rounds: Annotated[int | None, typer.Option(help=f"{WHAT} rounds.")] = None,
+    seed: Annotated[int | None, typer.Option(help=f"{WHAT} seed.")] = None,
     hosts: Annotated[Path | None, typer.Option(help="A hostfile.")] = None,
     workers: Annotated[int | None, typer.Option(help="Worker processes on each host.")] = None,
     set_: Annotated[
@@ -27,12 +32,13 @@ def validate(
     ] = ErrorFormat.TEXT,
 ) -> None:
     """Check a scenario and its files and say what would run; nothing is started."""
-    from agentsim.config import load, split_set
+    from agentsim.config import load
     from agentsim.games import GAMES
 
+    flags = {"agents": agents, "sessions": sessions, "rounds": rounds, "seed": seed}
     with told_as(error_format):
-        overrides = [split_set(text) for text in set_ or []]
-        loaded = load(file, games=GAMES, overrides=overrides, hosts=hosts, workers=workers)
+        changed = overrides(flags, set_)
+        loaded = load(file, games=GAMES, overrides=changed, hosts=hosts, workers=workers)
     print(f"{file} is valid: {describe(loaded)}")
 
 

@@ -87,9 +87,16 @@ def sections(model: type[BaseModel], title: str, path: str, games: Mapping[str, 
         first = part.paths[0]
         own = f"`{first}`"
         if shared[first] > 1:
-            own += f" with `{next(iter(part.model.model_fields))}`"
+            own += f" with `{_mark(part.model)}`"
         texts.append(_section(part, title if part.model is model else own, games))
     return "\n".join(texts)
+
+
+def _mark(model: type[BaseModel]) -> str:
+    """What tells a map from others that may stand in its place."""
+    name, info = next(iter(model.model_fields.items()))
+    words = shape.words(type_of(info.annotation, info))
+    return f"{name}: {words[0]}" if len(words) == 1 else name
 
 
 def _section(part: Part, title: str, games: Mapping[str, str]) -> str:
