@@ -4,6 +4,7 @@ line needs stands in the manifest, the last record of the journal and the announ
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -92,7 +93,9 @@ def listing(runs: Sequence[Listed], folder: Path) -> str:
     for run, row in zip(runs, rows, strict=True):
         lines += [_line(row, widths), f"  {_size(run)}{printable(str(run.path))}"]
         if run.reason:
-            lines.append(f"  {printable(run.reason)}")
+            lines += textwrap.wrap(
+                printable(run.reason), _WIDTH, initial_indent="  ", subsequent_indent="  "
+            )
     if any(run.state != "unreadable" for run in runs):
         lines.append("40x3x1: agents x rounds x sessions; mean, target: last round, over sessions")
     return "\n".join(lines) + "\n"
@@ -123,7 +126,8 @@ def _listed(path: Path) -> Listed:
     try:
         return _read(path)
     except (AgentsimError, OSError) as error:
-        reason = str(error).removeprefix(f"{path}: ").partition("\n")[0]
+        reason = str(error).partition("\n")[0]
+        reason = reason.removeprefix(f"{path}: ").removeprefix(f"{path}/")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         # A file of somebody else's that happens to have our name.
         reason = f"its files are no run's: {type(error).__name__}: {error}"

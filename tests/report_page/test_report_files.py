@@ -56,9 +56,16 @@ def page_of(run: Path) -> Page:
     return Page(write_report(run).read_text("utf-8"))
 
 
-def test_a_report_is_complete(tmp_path: Path) -> None:
-    run = one_session(tmp_path / "run", attributes=HALVES)
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one session with its report, to be read only."""
+    run = one_session(tmp_path_factory.mktemp("told") / "run", attributes=HALVES)
     assert write_report(run) == run / "report" / "report.html"
+    return run
+
+
+def test_a_report_is_complete(told: Path) -> None:
+    run = told
     names = set(contents(run / "report"))
     assert {f"figures/{name}.{e}" for name in FIGURES for e in ("png", "svg", "pdf")} <= names
     assert not list(run.glob(".report*"))
@@ -69,10 +76,8 @@ def test_a_report_is_complete(tmp_path: Path) -> None:
         ET.parse(figure.with_suffix(".svg"))
 
 
-def test_text_in_figures_stays_text(tmp_path: Path) -> None:
-    run = one_session(tmp_path / "run", attributes=HALVES)
-    write_report(run)
-    figures = run / "report" / "figures"
+def test_text_in_figures_stays_text(told: Path) -> None:
+    figures = told / "report" / "figures"
     assert ">guess (0 to 100)</text>" in (figures / "means_by_round.svg").read_text()
     assert "n = 3 valid of 4" in (figures / "guesses_by_round.svg").read_text()
     pdf = (figures / "means_by_round.pdf").read_bytes()
@@ -80,20 +85,18 @@ def test_text_in_figures_stays_text(tmp_path: Path) -> None:
     assert b"/Type3" not in pdf
 
 
-def test_two_reports_are_the_same_bytes(tmp_path: Path) -> None:
-    run = one_session(tmp_path / "run", attributes=HALVES)
-    write_report(run)
+def test_two_reports_are_the_same_bytes(told: Path, tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from agentsim.report import write_report;"
         "write_report(Path(sys.argv[1]), Path(sys.argv[2]))"
     )
     # In another process, with another hash seed, elsewhere.
     subprocess.run(
-        [sys.executable, "-c", code, run, tmp_path / "out"],
+        [sys.executable, "-c", code, told, tmp_path / "out"],
         check=True,
         env={**os.environ, "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo"},
     )
-    assert contents(run / "report") == contents(tmp_path / "out")
+    assert contents(told / "report") == contents(tmp_path / "out")
 
 
 def test_an_older_report_is_replaced_whole(tmp_path: Path) -> None:
@@ -165,8 +168,8 @@ def test_what_models_wrote_is_text(tmp_path: Path) -> None:
     assert r"\x1b[31m\u202ered" in html
 
 
-def test_the_page_asks_for_nothing(tmp_path: Path) -> None:
-    html = write_report(one_session(tmp_path / "run", attributes=HALVES)).read_text("utf-8")
+def test_the_page_asks_for_nothing(told: Path) -> None:
+    html = (told / "report" / "report.html").read_text("utf-8")
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
     assert "unsafe" not in policy
@@ -174,8 +177,8 @@ def test_the_page_asks_for_nothing(tmp_path: Path) -> None:
     assert re.findall(r"url\((?!#)", html) == []
 
 
-def test_the_page_can_be_read_without_eyes(tmp_path: Path) -> None:
-    page = page_of(one_session(tmp_path / "run", attributes=HALVES))
+def test_the_page_can_be_read_without_eyes(told: Path) -> None:
+    page = Page((told / "report" / "report.html").read_text("utf-8"))
     tags = [tag for tag, _ in page.elements]
     assert tags.count("h1") == tags.count("main") == 1
     levels = [int(tag[1]) for tag in tags if re.fullmatch(r"h\d", tag)]
@@ -192,8 +195,8 @@ def test_the_page_can_be_read_without_eyes(tmp_path: Path) -> None:
     assert html["lang"] == "en"
 
 
-def test_what_is_wrong_comes_first(tmp_path: Path) -> None:
-    text = page_of(one_session(tmp_path / "run", attributes=HALVES)).text
+def test_what_is_wrong_comes_first(told: Path) -> None:
+    text = Page((told / "report" / "report.html").read_text("utf-8")).text
     order = [
         "made",
         "6 of 8 actions are valid (75 %); 2 missing: 2 out_of_range",
@@ -324,10 +327,8 @@ def test_figures_say_what_is_not_identified(tmp_path: Path) -> None:
     assert "could be" not in svg
 
 
-def test_statuses_can_be_told_without_colours(tmp_path: Path) -> None:
-    run = one_session(tmp_path / "run")
-    write_report(run)
-    svg = (run / "report" / "figures" / "statuses_by_round.svg").read_text()
+def test_statuses_can_be_told_without_colours(told: Path) -> None:
+    svg = (told / "report" / "figures" / "statuses_by_round.svg").read_text()
     assert "<pattern" in svg
     assert svg.count(">75 %</text>") == svg.count(">25 %</text>") == 2
     assert ">out_of_range</text>" in svg
