@@ -78,9 +78,9 @@ def starts_object(text: str, at: int) -> bool:
         return False
     before = text[at - 1 : at]
     command = re.search(r"\\[A-Za-z]+$", text[max(0, at - 24) : at])
-    if command is not None or before in {"^", "_", "\\"}:
+    if command is not None or before in {"^", "_"}:
         return False
-    return _QUOTED.match(text, at) is not None or not (before.isalpha() or before == "}")
+    return _QUOTED.match(text, at) is not None or not (before.isalpha() or before in {"}", "\\"})
 
 
 def scan(text: str, start: int) -> Found:

@@ -56,29 +56,26 @@ def factors(target: str) -> frozenset[Fraction]:
         Every ratio in it; empty where there is none.
     """
     parts = [(str(match.lastgroup), match.group()) for match in _PART.finditer(target)]
-    kinds = ["" if kind == "mark" else kind for kind, _ in parts]
-    texts = [text for _, text in parts]
+    # padded on both sides, so that every part has neighbours
+    kinds = [*[""] * 5, *(kind for kind, _ in parts), *[""] * 5]
+    texts = [*[""] * 5, *(text for _, text in parts), *[""] * 5]
     found: set[Fraction] = set()
-    for i, kind in enumerate(kinds):
-        number = exact(texts[i]) if kind == "number" else None
+    for i in range(5, len(texts) - 5):
+        number = exact(texts[i]) if kinds[i] == "number" else None
         if number is None:
             continue
-        before, after = texts[i - 1] if i else "", texts[i + 1] if i + 1 < len(texts) else ""
-        if before == "*" or after == "*":
-            found.add(number)
-        if before == "/" and i >= 2 and number:
-            found |= _ratios(texts, kinds, i, number)
+        if texts[i - 1] == "/":
+            found |= {_dividend(texts, kinds, i) / number} if number else set()
+        elif texts[i + 1] != "/" and "*" in {texts[i - 1], texts[i + 1]}:
+            is_divided_later = kinds[i + 2] == "name" and texts[i + 3] == "/"
+            found |= set() if is_divided_later else {number}
     return frozenset(found)
 
 
-def _ratios(texts: list[str], kinds: list[str], i: int, divisor: Fraction) -> set[Fraction]:
-    """The ratios that end in the division by part `i`."""
+def _dividend(texts: list[str], kinds: list[str], i: int) -> Fraction:
+    """What the division by part `i` divides, apart from names and parentheses."""
     if kinds[i - 2] == "number":
-        dividend = exact(texts[i - 2])
-        return set() if dividend is None else {dividend / divisor}
-    found = {1 / divisor}
-    if i >= 4 and texts[i - 3] == "*" and kinds[i - 4] == "number":
-        dividend = exact(texts[i - 4])
-        if dividend is not None:
-            found.add(dividend / divisor)
-    return found
+        return exact(texts[i - 2]) or Fraction(0)
+    if texts[i - 3] == "*" and kinds[i - 4] == "number":
+        return exact(texts[i - 4]) or Fraction(0)
+    return Fraction(1)

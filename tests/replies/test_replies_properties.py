@@ -13,10 +13,14 @@ from agentsim.replies import Reading, Status, read
 
 _PIECES = st.sampled_from(
     [
-        "22", "33,3", "1,000", "-", "–", "−5", "٣٣", "２２", ".", ",", " ", "\n", "\n\n", ":", "Answer",
-        "my number is", "I choose", "not", "if", "others", "average", "\\boxed{", "}", "{", '"number"',
-        "\\frac{66}{2}", "\\frac", "2/3", "22/100", "<think>", "</think>", "```", "%", "or", "twenty",
-        "-two", "e400", "1e", "²", "\u200b", "\ud800", "*", "**", "####", "wait", "no", "(", ")", "[",
+        "22", "33,3", "1,000", "-", "–", "−5", "٣٣", "２２", ".", ",", " ", "\n",
+        "\n\n", ":", "Answer",
+        "my number is", "I choose", "not", "if", "others", "average",
+        "\\boxed{", "}", "{", '"number"',
+        "\\frac{66}{2}", "\\frac", "2/3", "22/100", "<think>", "</think>",
+        "```", "%", "or", "twenty",
+        "-two", "e400", "1e", "²", "\u200b", "\ud800", "*", "**", "####",
+        "wait", "no", "(", ")", "[",
         "]", "~~", "1.", "round 3", "$", "→", "=", "≈", "x", "is", "&#50;", "<answer>", "</answer>",
     ]
 )  # fmt: skip
@@ -42,6 +46,8 @@ def _read(text: str, low: float = 0, high: float = 100, **others: str) -> Readin
     st.sampled_from(["text", "json"]),
 )
 @example("\\boxed{\\frac{1}{0}}", (0.0, 100.0), "2/3 * mean", "stop", "text")
+@example("\\frac{3}{1. \\boxed{ 1 } \\boxed{2} ,}", (0.0, 100.0), "2/3 * mean", "stop", "text")
+@example("[1,5'000]", (0.0, 100.0), "2/3 * mean", "stop", "text")
 @example("9" * 5000, (0.0, 100.0), "2/3 * mean", "stop", "text")
 @example("1e99999999999999999999", (0.0, 100.0), "1e9/3 * mean", "stop", "text")
 def test_value_only_when_ok_and_within_the_range(
@@ -96,7 +102,8 @@ SHAPES = {
     "lines": "\n1", "choices": "I choose 1. ", "words": "twenty-", "ands": "one hundred and ",
     "tags": "<a", "parentheses": "( ", "negations": "not ", "arabic": "٣", "invisible": "\u200b",
     "exponents": "1e5", "waits": "wait ", "ranges": "between 0 and 100 ", "differences": "1-",
-    "apostrophes": "a'", "marks": "\u0301", "surrogates": "\ud800", "labels": "my final answer for ",
+    "apostrophes": "a'", "marks": "\u0301", "surrogates": "\ud800",
+    "labels": "my final answer for ",
     "cut keys": '"a": ', "equations": "= 1 ", "beliefs": "people think ", "no-break": "1\u00a0000",
 }  # fmt: skip
 

@@ -19,11 +19,12 @@ RULE = Rule(0, 100, factors("2/3 * mean"))
     ("target", "expected"),
     [
         ("2/3 * mean", {Fraction(2, 3)}),
-        ("mean * 2/3", {Fraction(2, 3), Fraction(2)}),
+        ("mean * 2/3", {Fraction(2, 3)}),
         ("5 + mean / 2", {Fraction(1, 2)}),
         ("(5 + mean) / 2", {Fraction(1, 2)}),
-        ("2 * mean / 3", {Fraction(2, 3), Fraction(1, 3), Fraction(2)}),
-        ("51/100 * median", {Fraction(51, 100), Fraction(100)}),
+        ("2 * mean / 3", {Fraction(2, 3)}),
+        ("0.5 * mean + 0.25 * target", {Fraction(1, 2), Fraction(1, 4)}),
+        ("51/100 * median", {Fraction(51, 100)}),
         ("0.7 * mean", {Fraction(7, 10)}),
         ("mean", set()),
         ("mean / 0", set()),
@@ -31,15 +32,17 @@ RULE = Rule(0, 100, factors("2/3 * mean"))
     ],
 )
 def test_factors_of_a_rule(target: str, expected: set[Fraction]) -> None:
-    assert expected - {Fraction(100), Fraction(2)} <= factors(target) <= expected | {Fraction(3)}
+    assert factors(target) == expected
 
 
 @pytest.mark.parametrize(
     ("text", "literal"),
     [
-        ("22", "22"), ("22.5", "22.5"), (".5", ".5"), ("33,3", "33.3"), ("1,000", ""), ("0,667", "0.667"),
+        ("22", "22"), ("22.5", "22.5"), (".5", ".5"), ("33,3", "33.3"),
+        ("1,000", ""), ("0,667", "0.667"),
         ("1000,000", "1000.000"), ("1'000", "1000"), ("1'00", ""), ("10,000,000", "10000000"),
-        ("1,000.5", "1000.5"), ("1.000,5", "1000.5"), ("1.2.3", ""), ("1e5", "1e5"), ("33,3e1", "33.3e1"),
+        ("1,000.5", "1000.5"), ("1.000,5", "1000.5"), ("1.2.3", ""), ("1e5",
+        "1e5"), ("33,3e1", "33.3e1"),
         ("1'000e1", "1000e1"), ("1,00,000", ""), ("14.815", "14.815"),
     ],
 )  # fmt: skip
@@ -76,7 +79,8 @@ def test_very_long_literals() -> None:
     [
         ("zero", 0), ("twenty two", 22), ("one hundred and five", 105), ("a hundred", 100),
         ("hundred", 100), ("two thousand three hundred", 2300), ("twenty two point five", 22.5),
-        ("zero point two five", 0.25), ("point five", 0.5), ("ten twenty", None), ("two three", None),
+        ("zero point two five", 0.25), ("point five", 0.5), ("ten twenty",
+        None), ("two three", None),
         ("twenty eleven", None), ("five hundred two hundred", None), ("zero one", None),
     ],
 )  # fmt: skip
