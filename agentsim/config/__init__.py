@@ -6,7 +6,8 @@ from agentsim.config.base import FileModel
 from agentsim.config.checks import ChecksScenario, GameFinding
 from agentsim.config.codes import CODES
 from agentsim.config.hostfile import Host, Hostfile
-from agentsim.config.loader import Loaded, load
+from agentsim.config.loader import Loaded, LoadedPopulation, load, load_population
+from agentsim.config.made import MadePersonas
 from agentsim.config.overrides import Override, split_set
 from agentsim.config.population import Population
 from agentsim.config.scenario import Scenario
@@ -22,11 +23,14 @@ __all__ = [
     "Host",
     "Hostfile",
     "Loaded",
+    "LoadedPopulation",
+    "MadePersonas",
     "Override",
     "Population",
     "Scenario",
     "flow",
     "json_schema",
     "load",
+    "load_population",
     "split_set",
 ]

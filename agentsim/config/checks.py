@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from agentsim.config.made import MadePersonas
 from agentsim.config.scenario import Scenario
 from agentsim.config.tree import Node, beside, find, given, place, text_at
 from agentsim.errors import Finding
@@ -52,6 +53,27 @@ def _placed(item: GameFinding, node: Node) -> Finding:
     where = place(node, item.path)
     related = [there for path, note in item.beside for there in beside(node, path, note, where)]
     return where.finding(item.code, item.message, item.expected, item.hint, tuple(related))
+
+
+def of_made(made: MadePersonas, scenario: Scenario, node: Node) -> list[Finding]:
+    """Whether a file of personas has enough of them."""
+    wanted = scenario.agents * scenario.sessions
+    if made.people >= wanted:
+        return []
+    where = place(node, ("population",))
+    related = [
+        there
+        for key in ("agents", "sessions")
+        for there in beside(node, (key,), f"{key} {getattr(scenario, key):,}", where)
+    ]
+    return [
+        where.finding(
+            "contradiction",
+            f"population: the file holds {made.people:,} personas, the scenario needs {wanted:,}",
+            "a file with at least as many personas as there are agents over all sessions",
+            related=tuple(related),
+        )
+    ]
 
 
 def across(node: Node) -> list[Finding]:

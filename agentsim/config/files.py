@@ -5,7 +5,10 @@ from __future__ import annotations
 import difflib
 import itertools
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from agentsim.config.tree import Document, Place, document
 from agentsim.errors import Finding
@@ -22,6 +25,29 @@ class Unreadable(Exception):
         self.inside = inside
 
 
+@contextmanager
+def opened(path: str, name: str) -> Iterator[BinaryIO]:
+    """A file that is open for reading.
+
+    Args:
+        path: where the file is.
+        name: how findings call it.
+
+    Raises:
+        Unreadable: it cannot be opened or read.
+    """
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 a bad path is a finding, not an exception
+            yield file
+    except FileNotFoundError:
+        raise _about(name, "does not exist", _nearest(path)) from None
+    except IsADirectoryError:
+        raise _about(name, "is a directory, not a file") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise _about(name, f"cannot be read: {reason.lower()}") from None
+
+
 def read_text(path: str, name: str) -> str:
     """The text of a file, without a byte order mark.
 
@@ -32,16 +58,8 @@ def read_text(path: str, name: str) -> str:
     Raises:
         Unreadable: `inside` says whether its finding points into the file or is about the path.
     """
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123 a bad path is a finding, not an exception
-            content = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise _about(name, "does not exist", _nearest(path)) from None
-    except IsADirectoryError:
-        raise _about(name, "is a directory, not a file") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise _about(name, f"cannot be read: {reason.lower()}") from None
+    with opened(path, name) as file:
+        content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         problem = f"{shown(name)} is larger than {MAX_BYTES // 2**20} MiB"
         raise Unreadable(Finding("too-large", problem, name), inside=False)

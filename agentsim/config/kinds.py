@@ -25,13 +25,15 @@ def misplaced(root: Mapping, wanted: str, named: Place | None) -> Finding | None
     Args:
         root: what the file holds.
         wanted: the kind that belongs here.
-        named: where another file or a flag names it; None for the scenario itself.
+        named: where another file or a flag names it; None for what the user named first.
     """
     firsts = {kind: _first(root, kind) for kind in MODELS}
     kind, first = next(((kind, key) for kind, key in firsts.items() if key), (wanted, None))
     if firsts[wanted] or first is None:
         return None
     message = f"`{first.document.name}` is {_NAMES[kind]}, not {_NAMES[wanted]}"
+    if named is None and wanted != "scenario":
+        return first.finding("wrong-type", message, _NAMES[wanted])
     if named is None:
         key = {"population": "population", "hostfile": "hosts"}[kind]
         hint = f"a scenario names it: `{key}: PATH`"

@@ -18,6 +18,7 @@ from agentsim.config.files import Unreadable, display, read_text
 from agentsim.config.hostfile import Hostfile
 from agentsim.config.keys import missing_key, near_miss
 from agentsim.config.kinds import misplaced
+from agentsim.config.made import SUFFIX, MadePersonas, read_made
 from agentsim.config.parse import parse
 from agentsim.config.population import Population
 from agentsim.config.scenario import Scenario
@@ -49,6 +50,8 @@ class Loaded:
         population: None if the scenario has none.
         hostfile: this machine with 2 workers if the scenario names none.
         files: the text of every file that was read, by absolute path.
+        made: the file of personas that the scenario names in place of a population file; None if
+            it does not.
     """
 
     scenario: Scenario
@@ -56,6 +59,20 @@ class Loaded:
     population: Population | None
     hostfile: Hostfile
     files: dict[str, str]
+    made: MadePersonas | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPopulation:
+    """A population file, checked.
+
+    Attributes:
+        population: with what the command line changed.
+        hostfile: this machine if none is named.
+    """
+
+    population: Population
+    hostfile: Hostfile
 
 
 def load(
@@ -84,21 +101,50 @@ def load(
     scenario: Checked[Scenario] | None = None
     game: BaseModel | None = None
     if root is not None:
-        for override in overrides:
-            reading.flags.append(flags.before(override))
-            root, findings = flags.apply(root, override)
-            reading.add(findings)
+        root = _overridden(reading, root, overrides)
         if hosts is not None:
             root = flags.put_scalar(root, "hosts", os.fspath(hosts), "--hosts")
         scenario, game = _scenario(reading, root, games)
         root = scenario.node
-    people = _population(reading, root)
+    people, made = _people(reading, root)
     hostfile = _hostfile(reading, root, hosts, workers)
     if scenario and scenario.value and game:
         reading.add(checks.of_game(game, scenario.value, scenario.node))
+    if scenario and scenario.value and made:
+        reading.add(checks.of_made(made, scenario.value, scenario.node))
     if reading.findings or scenario is None or scenario.value is None or game is None:
         raise ConfigError(reading.sorted())
-    return Loaded(scenario.value, game, people, hostfile or Hostfile(), reading.files)
+    return Loaded(scenario.value, game, people, hostfile or Hostfile(), reading.files, made)
+
+
+def load_population(
+    path: str | os.PathLike[str],
+    *,
+    overrides: Iterable[flags.Override] = (),
+    hosts: Path | None = None,
+) -> LoadedPopulation:
+    """Read and check a population file on its own, and a hostfile.
+
+    Args:
+        path: the population file.
+        overrides: values from the command line: dotted key, YAML text, flag.
+        hosts: a hostfile, relative to the current directory.
+
+    Raises:
+        ConfigError: with every finding.
+    """
+    reading = _Reading()
+    population: Population | None = None
+    root: Node | None = reading.tree(os.fspath(path), "population")
+    if root is not None:
+        root = _overridden(reading, root, overrides)
+        checked = check(Population, served.population(root))
+        reading.add(checked.findings)
+        population = checked.value
+    hostfile = _hostfile(reading, None, hosts, None)
+    if reading.findings or population is None:
+        raise ConfigError(reading.sorted())
+    return LoadedPopulation(population, hostfile or Hostfile())
 
 
 @dataclass(slots=True)
@@ -113,6 +159,15 @@ class _Reading:
     def add(self, findings: Iterable[Finding]) -> None:
         """Note findings; the same one is said once."""
         self.findings.update(dict.fromkeys(findings))
+
+    def made(self, path: str, named: Place) -> MadePersonas | None:
+        """What a file of personas says of itself; None with findings if it is none."""
+        try:
+            return read_made(path, path)
+        except Unreadable as error:
+            item = error.finding
+            self.add([named.finding(item.code, item.message, item.expected, item.hint)])
+            return None
 
     def tree(self, path: str, kind: str, named: Place | None = None) -> Mapping | None:
         """The tree of a file; None with findings if there is none.
@@ -159,6 +214,15 @@ class _Reading:
             return order.get(item.file, len(order)), item.line, flag, item.column
 
         return tuple(sorted(self.findings, key=place_of))
+
+
+def _overridden(reading: _Reading, root: Node, overrides: Iterable[flags.Override]) -> Node:
+    """A tree with what the command line changed."""
+    for override in overrides:
+        reading.flags.append(flags.before(override))
+        root, findings = flags.apply(root, override)
+        reading.add(findings)
+    return root
 
 
 def _named_here(findings: Iterable[Finding], named: Place | None) -> Iterable[Finding]:
@@ -221,17 +285,21 @@ def _part(reading: _Reading, model: type[FileModel], root: Node, kept: Kept) -> 
     return game
 
 
-def _population(reading: _Reading, root: Node | None) -> Population | None:
+def _people(reading: _Reading, root: Node | None) -> tuple[Population | None, MadePersonas | None]:
+    """The population, and the file of personas if the scenario names one."""
     name = text_at(root, "population")
     if root is None or name is None:
-        return None
+        return None, None
     file, named = _named(root, "population", name)
+    if file.endswith(SUFFIX):
+        made = reading.made(file, named)
+        return (made.population if made else None), made
     tree = reading.tree(file, "population", named)
     if tree is None:
-        return None
+        return None, None
     checked = check(Population, served.population(tree))
     reading.add(_named_here(checked.findings, named))
-    return checked.value
+    return checked.value, None
 
 
 def _hostfile(

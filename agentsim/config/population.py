@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from agentsim.config.base import FileModel
+from agentsim.config.models import LanguageModel
 from agentsim.config.rules import (
     above,
     ascending,
@@ -25,6 +26,7 @@ from agentsim.config.rules import (
     tag_by_key,
 )
 
+_EMBEDDED = {"backend": "llama_cpp", "max_tokens": 256}
 Share = Annotated[float, Field(ge=0)]
 
 
@@ -34,7 +36,7 @@ class Uniform(FileModel):
     low: Annotated[float, Field(examples=[18])]
     """Smallest value, included; in the unit of the attribute."""
     high: Annotated[float, Field(examples=[90])]
-    """Largest value; included for integers."""
+    """Largest value, in the unit of the attribute; included for integers."""
 
     @field_validator("high")
     @classmethod
@@ -50,9 +52,9 @@ class Normal(FileModel):
     sd: Annotated[float, Field(gt=0, examples=[15])]
     """Standard deviation before truncation, in the unit of the attribute."""
     low: Annotated[float, Field(examples=[18])]
-    """Smallest value, included."""
+    """Smallest value, included; in the unit of the attribute."""
     high: Annotated[float, Field(examples=[90])]
-    """Largest value, included."""
+    """Largest value, included; in the unit of the attribute."""
 
     @field_validator("high")
     @classmethod
@@ -169,10 +171,30 @@ Attribute = Annotated[
 
 
 class TemplateWriter(FileModel):
-    """How personas are written from drawn attributes."""
+    """Personas are sentences made of the attributes; no model is needed."""
 
-    writer: Literal["template"] = "template"
-    """`template`: a sentence from the attributes, no model needed."""
+    writer: Literal["template"]
+    """Says who writes."""
+
+
+class ModelWriter(FileModel):
+    """A language model writes a background with name, age, gender, job and a paragraph of
+    character. It is told the attributes and nothing of the game."""
+
+    writer: Literal["model"]
+    """Says who writes."""
+    model: Annotated[LanguageModel, Field(discriminator="backend", examples=[_EMBEDDED])]
+    """The language model; it need not be the one that plays."""
+    language: Annotated[str, Field(pattern=r"^\w[\w ()'-]{0,59}$", examples=["English"])] = (
+        "English"
+    )
+    """Language of the paragraph, as the model is told it: `English`, `Brazilian Portuguese`."""
+    attempts: Annotated[int, Field(ge=1, le=20)] = 3
+    """How often a persona is asked for, the first time included; after that the template writes
+    it, and it is counted."""
+
+
+Writer = Annotated[TemplateWriter | ModelWriter, Field(discriminator="writer")]
 
 
 class Population(FileModel):
@@ -186,5 +208,7 @@ class Population(FileModel):
     allocation: Literal["quota", "random"] = "quota"
     """`quota`: every attribute's marginal is exact for any number of agents, by largest
     remainder; `random`: every agent draws for itself."""
-    persona: TemplateWriter = TemplateWriter()
-    """How the background text is written."""
+    persona: Annotated[Writer, Field(examples=[{"writer": "template"}])] = TemplateWriter(
+        writer="template"
+    )
+    """Who writes the background text."""

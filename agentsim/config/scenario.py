@@ -61,7 +61,9 @@ class Scenario(FileModel):
     rounds: Annotated[int, Field(ge=1, le=10_000, examples=[3])]
     """Rounds in each session."""
     population: Annotated[str | None, Field(examples=["../populations/adults.yaml"])] = None
-    """Path of the population file; none: agents have no persona."""
+    """Path of the population file; none: agents have no persona. A path that ends in `.parquet` is
+    a file of personas made before, by `agentsim personas` or an earlier run: session s takes the
+    rows from (s − 1) × agents on."""
     game: Annotated[
         Any,
         Field(examples=[{"type": "guess_average", "range": [0, 100], "target": "2/3 * mean"}]),

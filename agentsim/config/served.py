@@ -131,8 +131,10 @@ def _of_population(node: Node) -> Iterator[Unserved]:
             if find(node, "attributes", name, key) is not None:
                 yield Unserved(("attributes", name, key), ("attributes", name))
                 break
-    if text_at(node, "persona", "writer") == "model":
-        yield Unserved(("persona", "writer"), ("persona",), "model", "template")
+    backend = text_at(node, "persona", "model", "backend")
+    if backend in ("vllm", "replay"):
+        path = ("persona", "model")
+        yield Unserved((*path, "backend"), path, backend, "one of: llama_cpp, openai")
 
 
 def _of_hostfile(node: Node, keys: Iterable[Path]) -> Iterator[Unserved]:

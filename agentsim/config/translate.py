@@ -31,6 +31,7 @@ _PATTERNS = {
     r"^[a-z0-9][a-z0-9-]{0,63}$": "lower-case letters, digits and hyphens, at most 64",
     r"^https?://[^/]": "an address that starts with http:// or https://",
     r"^[A-Z_][A-Z0-9_]*$": "the name of an environment variable, in capitals",
+    r"^\S[^\r\n]{0,59}$": "the name of a language, at most 60 characters",
 }
 _WRONG_TYPE = re.compile(r".*_type|int_from_float|none_required")
 
