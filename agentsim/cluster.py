@@ -26,6 +26,7 @@ from agentsim.rpc.control import (
     NodeStart,
     Pulse,
     ServeModels,
+    Spawn,
 )
 from agentsim.rpc.envelope import DATA, NODE, ORCHESTRATOR, PULSE, Envelope, Kind, WireError
 from agentsim.rpc.links import Link
@@ -100,6 +101,7 @@ class Cluster:
         self._notice = notice
         self._silence = silence
         self._nodes: list[_Node] = []
+        self._spawned: dict[int, int] = {}
         self._inbox: asyncio.Queue[Envelope | Exception] = asyncio.Queue(_INBOX)
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -207,7 +209,33 @@ class Cluster:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.gather(*(self._close_node(node) for node in self._nodes))
 
+    async def spawn(self, node: int, workers: list[int]) -> None:
+        """Start further workers on a node; what is sent to them waits until they are there.
+
+        Args:
+            node: its place in the hostfile, from 0.
+            workers: indices that no worker has.
+
+        Raises:
+            PeerLost: the node is gone.
+        """
+        for worker in workers:
+            self._spawned[worker] = node
+        await self._send(self._nodes[node], NODE, Kind.SPAWN, Spawn(workers))
+
+    async def end(self, workers: list[int]) -> None:
+        """End workers that were started by `spawn`.
+
+        Raises:
+            PeerLost: the node is gone.
+        """
+        for worker in workers:
+            node = self._nodes[self._spawned.pop(worker)]
+            await self._send(node, NODE, Kind.END, Spawn([worker]))
+
     def _host_of(self, worker: int) -> HostPlan:
+        if worker in self._spawned:
+            return self._plan.hosts[self._spawned[worker]]
         return next(
             h for h in self._plan.hosts if h.first_worker <= worker < h.first_worker + h.workers
         )
@@ -283,7 +311,7 @@ class Cluster:
             for node in self._nodes:
                 silent_s = time.monotonic() - node.last_pulse_s
                 who = f"the node of {node.plan.address}"
-                for worker, worker_s in enumerate(node.pulse.silent_s, node.plan.first_worker):
+                for worker, worker_s in node.pulse.silent_s.items():
                     if worker_s > silent_s:
                         silent_s, who = worker_s, f"worker {worker} on {node.plan.address}"
                 await self._judge(node, who, silent_s)
@@ -308,10 +336,12 @@ class Cluster:
         if status is not None:
             how = f"was ended by signal {-status}" if status < 0 else f"exited with {status}"
         silent_s = time.monotonic() - node.last_pulse_s
+        workers = range(node.plan.first_worker, node.plan.first_worker + node.plan.workers)
+        further = [w for w, place in self._spawned.items() if self._nodes[place] is node]
         return PeerLost(
             f"the node of {node.plan.address} {how}; last sign of life {silent_s:.1f} s before; "
             f"its log: {node.handle.log}",
-            tuple(range(node.plan.first_worker, node.plan.first_worker + node.plan.workers)),
+            (*workers, *further),
         )
 
     async def _close_node(self, node: _Node) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import importlib.util
 import itertools
 import logging
 import tempfile
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,6 +26,7 @@ from agentsim.actors.messages import (
     Create,
     Done,
     DoneMany,
+    Drop,
     Lost,
     Setup,
     Value,
@@ -37,16 +36,45 @@ from agentsim.actors.refs import AgentRef
 from agentsim.cluster import Cluster as Nodes
 from agentsim.cluster import open_cluster
 from agentsim.config.hostfile import Host, Hostfile
-from agentsim.errors import AgentsimError, PeerLost, UserError
+from agentsim.errors import PeerLost, UserError
 from agentsim.launch import LocalLauncher
 from agentsim.plan import RunPlan, place
-from agentsim.rpc.codec import decode, encode
+from agentsim.rpc.codec import decode
 from agentsim.rpc.envelope import Kind
 
 _log = logging.getLogger(__name__)
 # Constructor arguments of this many agents travel in one message, and at most so many bytes.
 _AGENTS_A_MESSAGE = 10_000
 _BYTES_A_MESSAGE = 1024 * 1024
+
+
+Blocks = Callable[[int], list[tuple[int, int, int]]]
+"""Where to put so many agents: (worker, first agent, count) of each part."""
+
+
+class Place:
+    """A part of a cluster, as a place to make agents: `Bob.on(place)`, `bob.to_dist(place)`.
+
+    Use `Cluster.worker` or `Cluster.process`.
+    """
+
+    def __init__(self, cluster: Cluster, blocks: Blocks) -> None:
+        self._cluster = cluster
+        self._blocks = blocks
+
+    def make(self, cls: type[Agent], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Proxy:
+        """See `Cluster.make`."""
+        return self._cluster._create(cls, [(args, kwargs)], 1, self._blocks)[0]
+
+    def group(
+        self,
+        cls: type[Agent],
+        arguments: Sequence[Any] | None = None,
+        *,
+        count: int | None = None,
+    ) -> Group:
+        """See `Cluster.group`."""
+        return self._cluster._group(cls, arguments, count, self._blocks)
 
 
 class Cluster:
@@ -80,8 +108,10 @@ class Cluster:
         self._threads = threads
         self._log_dir = log_dir
         self._groups = itertools.count(1)
-        self._turn = itertools.count()
+        self._turns = itertools.count()
+        self._next_worker = self.workers
         self._codec = Codec(self._modules)
+        self._sources = sources_of(self._modules)
         self._thread: threading.Thread | None = None
         self._ready = threading.Event()
         self._failed: BaseException | None = None
@@ -142,32 +172,33 @@ class Cluster:
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
 
-    def make(
-        self,
-        cls: type[Agent],
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        *,
-        worker: int | None = None,
-    ) -> Proxy:
-        """Make an agent on a worker; `Agent.on` is the usual way.
+    def worker(self, index: int) -> Place:
+        """One of the workers, as a place to make agents.
 
-        Args:
-            worker: which one; None: each in turn.
+        Raises:
+            UserError: there is no such worker.
+        """
+        if not 0 <= index < self.workers:
+            raise UserError(f"there is no worker {index}; there are {self.workers}")
+        return Place(self, lambda count: [(index, 0, count)])
+
+    @property
+    def process(self) -> Place:
+        """A place where every agent gets a process of its own, for work that keeps a CPU busy.
+
+        The processes start side by side, on the hosts in turn, and end with `release`, or with the
+        cluster.
+        """
+        return Place(self, self._processes)
+
+    def make(self, cls: type[Agent], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Proxy:
+        """Make an agent on the next worker; `Agent.on` is the usual way.
 
         Raises:
             CannotTravel: an argument cannot be sent.
-            UserError: there is no such worker, or the class's module is not among `modules`.
+            UserError: the class's module is not among `modules`.
         """
-        path = self._check(cls)
-        if worker is None:
-            worker = self._next_worker()
-        elif not 0 <= worker < self.workers:
-            raise UserError(f"there is no worker {worker}; there are {self.workers}")
-        body = self._arguments(cls, args, kwargs)
-        group = next(self._groups)
-        self._caller.send(worker, Create(group, path, 0, 1, [body]))
-        return Proxy(AgentRef(worker, group, 0, path), self._caller, self._find)
+        return self._create(cls, [(args, kwargs)], 1, lambda count: [(self._turn(), 0, count)])[0]
 
     def group(
         self,
@@ -186,57 +217,101 @@ class Cluster:
         Raises:
             CannotTravel: an argument cannot be sent.
         """
-        path = self._check(cls)
+        return self._group(cls, arguments, count, self._blocks)
+
+    def release(self, agents: Proxy | Group) -> None:
+        """End agents that are not needed any more, and their processes if they have their own."""
+        number, workers = agents._whereabouts()
+        for worker in workers:
+            self._caller.send(worker, Drop(number))
+        own = [worker for worker in workers if worker >= self.workers]
+        if own:
+            self._gone.update(own)
+            self._run(self._nodes.end(own))
+
+    # --- making
+
+    def _group(
+        self, cls: type[Agent], arguments: Sequence[Any] | None, count: int | None, blocks: Blocks
+    ) -> Group:
         if (arguments is None) == (count is None):
             raise UserError("a group is made from `arguments` or from a `count`")
-        total = count if arguments is None else len(arguments)
-        assert total is not None
-        number = next(self._groups)
-        parts = self._blocks(total)
-        for worker, first, size in parts:
-            if arguments is None:
-                self._caller.send(worker, Create(number, path, first, size, [b""]))
-                continue
-            bodies: list[bytes] = []
-            start = first
-            for index in range(first, first + size):
-                bodies.append(self._arguments(cls, *_split(arguments[index])))
-                full = len(bodies) >= _AGENTS_A_MESSAGE or sum(map(len, bodies[-1:])) > 2**16
-                if full or index == first + size - 1:
-                    self._caller.send(
-                        worker, Create(number, path, start, len(bodies), _maybe_shared(bodies))
-                    )
-                    bodies, start = [], index + 1
-        return Group(number, path, parts, self._caller, self._find)
+        if arguments is None:
+            assert count is not None
+            return self._create(cls, None, count, blocks)
+        return self._create(cls, [_split(each) for each in arguments], len(arguments), blocks)
 
-    # --- where
-
-    def _next_worker(self) -> int:
-        for _ in range(self.workers):
-            worker = next(self._turn) % self.workers
-            if worker not in self._gone:
-                return worker
-        raise PeerLost("all workers of the cluster are gone")
-
-    def _blocks(self, total: int) -> list[tuple[int, int, int]]:
-        alive = [worker for worker in range(self.workers) if worker not in self._gone]
-        if not alive:
-            raise PeerLost("all workers of the cluster are gone")
-        bounds = [total * i // len(alive) for i in range(len(alive) + 1)]
-        return [
-            (worker, first, end - first)
-            for worker, first, end in zip(alive, bounds, bounds[1:], strict=False)
-            if end > first
-        ]
-
-    def _check(self, cls: type[Agent]) -> str:
+    def _create(
+        self,
+        cls: type[Agent],
+        arguments: Sequence[tuple[tuple[Any, ...], Mapping[str, Any]]] | None,
+        count: int,
+        blocks: Blocks,
+    ) -> Group:
         path = type_path(cls)
         if cls.__module__ not in self._modules:
             raise UserError(
                 f"{cls.__qualname__} is of module {cls.__module__}, which is not among the "
                 f"cluster's modules: Cluster.local(..., modules=[{cls.__module__!r}])"
             )
-        return path
+        bodies = None
+        if arguments is not None:
+            bodies = [self._arguments(cls, args, kwargs) for args, kwargs in arguments]
+        number = next(self._groups)
+        parts = blocks(count)
+        for worker, first, size in parts:
+            if bodies is None:
+                self._caller.send(worker, Create(number, path, first, size, [b""]))
+                continue
+            start = first
+            for some in _chunks(bodies[first : first + size]):
+                self._caller.send(worker, Create(number, path, start, len(some), some))
+                start += len(some)
+        return Group(number, path, parts, self._caller, self._find)
+
+    # --- where
+
+    def _turn(self) -> int:
+        """The next worker."""
+        alive = self._alive()
+        return alive[next(self._turns) % len(alive)]
+
+    def _alive(self) -> list[int]:
+        alive = [worker for worker in range(self.workers) if worker not in self._gone]
+        if not alive:
+            raise PeerLost("all workers of the cluster are gone")
+        return alive
+
+    def _blocks(self, total: int) -> list[tuple[int, int, int]]:
+        """(worker, first agent, count) over all workers."""
+        alive = self._alive()
+        bounds = [total * i // len(alive) for i in range(len(alive) + 1)]
+        return [
+            (worker, first, end - first)
+            for worker, (first, end) in zip(alive, itertools.pairwise(bounds), strict=True)
+            if end > first
+        ]
+
+    def _processes(self, total: int) -> list[tuple[int, int, int]]:
+        """A process of its own for each agent; they start side by side."""
+        workers = list(range(self._next_worker, self._next_worker + total))
+        self._next_worker += total
+        hosts = len(self._plan.hosts)
+        for host in range(hosts):
+            mine = workers[host::hosts]
+            if mine:
+                self._run(self._begin(host, mine))
+        return [(worker, agent, 1) for agent, worker in enumerate(workers)]
+
+    async def _begin(self, host: int, workers: list[int]) -> None:
+        await self._nodes.spawn(host, workers)
+        setup = self._setup()
+        for worker in workers:
+            await self._nodes.send(worker, Kind.ACTORS, [setup])
+
+    def _run(self, work: Coroutine[None, None, None]) -> None:
+        """Do something on the loop's thread, and wait for it."""
+        asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _find(self, path: str) -> type[Agent]:
         return find_agent(path, frozenset(self._modules))
@@ -272,7 +347,8 @@ class Cluster:
             log_dir.mkdir(parents=True, exist_ok=True)
             launcher = LocalLauncher(log_dir)
             async with open_cluster(self._plan, launcher, {}, _log.warning) as self._nodes:
-                await self._set_up()
+                for worker in range(self.workers):
+                    await self._nodes.send(worker, Kind.ACTORS, [self._setup()])
                 self._caller = Caller(
                     CENTRE, self._loop, self._codec, self._post, proxy=self._proxy
                 )
@@ -285,14 +361,14 @@ class Cluster:
                 results = await asyncio.gather(*tasks, return_exceptions=True)
                 broken = next((r for r in results if isinstance(r, Exception)), None)
                 reason = "the cluster was closed" if broken is None else str(broken)
-                for worker in range(self.workers):
+                for worker in range(self._next_worker):
                     self._caller.lose(Lost(worker, reason))
 
-    async def _set_up(self) -> None:
-        workers = [host.address for host in self._plan.hosts for _ in range(host.workers)]
-        setup = Setup(list(self._modules), sources_of(self._modules), workers, self._threads)
-        for worker in range(self.workers):
-            await self._nodes.send(worker, Kind.ACTORS, [setup])
+    def _setup(self) -> Setup:
+        hosts = [host.address for host in self._plan.hosts for _ in range(host.workers)]
+        further = self._next_worker - self.workers
+        own = [self._plan.hosts[i % len(self._plan.hosts)].address for i in range(further)]
+        return Setup(list(self._modules), self._sources, [*hosts, *own], self._threads)
 
     def _post(self, to: int, messages: Sequence[ActorMessage]) -> None:
         self._outbox.put_nowait((to, list(messages)))
@@ -336,7 +412,7 @@ class Cluster:
             self._gone.add(worker)
             lost = Lost(worker, str(error))
             self._caller.lose(lost)
-            for other in range(self.workers):
+            for other in range(self._next_worker):
                 if other not in self._gone:
                     self._post(other, [lost])
 
@@ -352,12 +428,21 @@ def _split(arguments: Any) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
     return (arguments,), {}
 
 
-def _maybe_shared(bodies: list[bytes]) -> list[bytes]:
-    """One for all, when all are the same."""
-    return bodies[:1] if len(bodies) > 1 and len(set(bodies)) == 1 else bodies
+def _chunks(bodies: list[bytes]) -> Iterator[list[bytes]]:
+    """Constructor arguments in messages of a bounded size; one stands for many that are equal."""
+    chunk: list[bytes] = []
+    size = 0
+    for body in bodies:
+        chunk.append(body)
+        size += len(body)
+        if len(chunk) >= _AGENTS_A_MESSAGE or size >= _BYTES_A_MESSAGE:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
 
 
-def _batches(messages: list[ActorMessage]) -> Iterable[list[ActorMessage]]:
+def _batches(messages: list[ActorMessage]) -> Iterator[list[ActorMessage]]:
     """Messages in bounded envelopes."""
     batch: list[ActorMessage] = []
     size = 0
@@ -376,5 +461,3 @@ def _size(message: ActorMessage) -> int:
     if isinstance(arguments, bytes):
         return 64 + len(arguments)
     return 64 + sum(map(len, arguments))
-
-

@@ -77,14 +77,14 @@ class Agent(metaclass=_Remembers):
             results.append(await result if inspect.isawaitable(result) else result)
         return results
 
-    def to_dist(self, cluster: Cluster, **where: Any) -> Proxy:
+    def to_dist(self, cluster: Cluster) -> Proxy:
         """Move this object to a worker; a proxy stays.
 
         Only the class and the arguments of its construction travel.
 
         Args:
-            cluster: where to.
-            where: `worker`, or `placement="process"`.
+            cluster: where to: a cluster, one of its workers (`cluster.worker(0)`), or a process of
+                its own (`cluster.process`).
 
         Raises:
             CannotMove: its state has changed since it was made, so it would not arrive as it is.
@@ -97,16 +97,19 @@ class Agent(metaclass=_Remembers):
                     "only what it was made from travels; move it first, or pass the value to its "
                     "constructor"
                 )
-        return type(self).on(cluster, *args, _where=where, **kwargs)
+        return type(self).on(cluster, *args, **kwargs)
 
     @classmethod
-    def on(cls, cluster: Cluster, *args: Any, _where: Any = None, **kwargs: Any) -> Proxy:
-        """Make an agent straight on a worker of the cluster; the arguments are the constructor's.
+    def on(cls, cluster: Cluster, /, *args: Any, **kwargs: Any) -> Proxy:
+        """Make an agent straight on a worker; the other arguments are the constructor's.
+
+        Args:
+            cluster: as for `to_dist`.
 
         Raises:
             CannotTravel: an argument cannot be sent.
         """
-        return cluster.make(cls, args, kwargs, **(_where or {}))
+        return cluster.make(cls, args, kwargs)
 
 
 class Environment(Agent):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -218,28 +217,20 @@ class Caller:
                     placeholder._fail(PeerLost(lost.message))
         self.notify()
 
-    def wait(
-        self,
-        condition: Callable[[], bool],
-        begin: Callable[[], None] | None,
-        timeout_s: float | None,
-    ) -> None:
+    def wait(self, condition: Callable[[], bool], timeout_s: float | None) -> None:
         """Wait in a thread until the condition holds.
 
         Raises:
             TimeoutError: it does not hold in time.
             WouldBlock: this is the loop's own thread.
         """
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        while not condition():
-            if _running_loop() is self._loop:
-                raise WouldBlock
-            if begin is not None:
-                begin()
-            with self._arrived:
-                left = None if deadline is None else deadline - time.monotonic()
-                if not self._arrived.wait_for(condition, left):
-                    raise TimeoutError(f"no result within {timeout_s:g} s")
+        if condition():
+            return
+        if _running_loop() is self._loop:
+            raise WouldBlock
+        with self._arrived:
+            if not self._arrived.wait_for(condition, timeout_s):
+                raise TimeoutError(f"no result within {timeout_s:g} s")
 
     def fetch(self, placeholder: Placeholder) -> None:
         """Ask for a result that waits at its worker."""

@@ -206,7 +206,7 @@ class ActorHost:
             group.agents.update(dict.fromkeys(indices, refused))
             return
         group = self._groups.setdefault(message.group, _Group(cls, public_methods(cls)))
-        shared = len(message.arguments) == 1
+        shared = len(message.arguments) == 1  # also of one agent alone
         for place, index in enumerate(indices):
             group.agents[index] = self._make(cls, message.arguments[0 if shared else place])
         if message.count >= _MANY:
@@ -446,13 +446,15 @@ class ActorHost:
                 self._unwanted.add(id)
 
     def _serve(self, id: int, to: int) -> None:
+        """Send a result, or note who wants it.
+
+        A result that is wanted is pinned by its caller, so a call that is not known here has not
+        arrived yet: the question came by a shorter way.
+        """
         if id in self._results:
             self._out(to, self._results[id])
-        elif id in self._unfinished:
-            self._asked.setdefault(id, []).append(to)
         else:
-            message = f"the result of call {id} is not kept any more"
-            self._out(to, Value(id, None, RemoteError("LookupError", message, "", self._where)))
+            self._asked.setdefault(id, []).append(to)
 
     # --- arguments
 

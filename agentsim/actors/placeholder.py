@@ -50,7 +50,16 @@ class Placeholder:
     placeholder holds no thread.
     """
 
-    __slots__ = ("__weakref__", "_caller", "_error", "_id", "_state", "_value", "_waiters", "_worker")
+    __slots__ = (
+        "__weakref__",
+        "_caller",
+        "_error",
+        "_id",
+        "_state",
+        "_value",
+        "_waiters",
+        "_worker",
+    )
 
     _PENDING, _BYTES, _AWAY, _READ, _FAILED = range(5)
 
@@ -81,8 +90,8 @@ class Placeholder:
             CallCancelled: it was cancelled.
             WouldBlock: this is a worker's loop.
         """
-        if self._state == self._PENDING or self._state == self._AWAY:
-            self._caller.wait(self._here, self._fetch, timeout_s)
+        if not self._here():
+            self._caller.wait(self._here_or_asked_for, timeout_s)
         return self._read()
 
     def cancel(self) -> None:
@@ -123,6 +132,11 @@ class Placeholder:
 
     def _here(self) -> bool:
         return self._state not in (self._PENDING, self._AWAY)
+
+    def _here_or_asked_for(self) -> bool:
+        """Whether the result is here; asks for one that waits at its worker."""
+        self._fetch()
+        return self._here()
 
     def _fetch(self) -> None:
         if self._state == self._AWAY:
@@ -197,28 +211,29 @@ class GroupPlaceholder:
 
         Raises:
             TimeoutError: some are not there yet.
-            AgentsimError: the first call (by agent) that failed; see `Placeholder.result`.
+            AgentsimError: a call failed (see `Placeholder.result`); raised at once, not when all
+                have ended.
         """
-        self._caller.wait(self._complete, None, timeout_s)
+        self._caller.wait(self._decided, timeout_s)
         return self._all()
 
     def results(self, timeout_s: float | None = None) -> list[Any]:
         """All results in order of the agents, with the error in place of a result that failed."""
-        self._caller.wait(self._complete, None, timeout_s)
+        self._caller.wait(self._complete, timeout_s)
         return [self._errors.get(i, value) for i, value in enumerate(self._results)]
 
     def __await__(self) -> Generator[Any, None, list[Any]]:
-        while not self._complete():
+        while not self._decided():
             future = asyncio.get_running_loop().create_future()
             self._waiters.append(future)
-            if not self._complete():
+            if not self._decided():
                 yield from future
         return self._all()
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         """(agent, result) in the order in which they come, waiting for each."""
         for place in range(self._count):
-            self._caller.wait(lambda place=place: len(self._order) > place, None, None)
+            self._caller.wait(lambda place=place: len(self._order) > place, None)
             agent = self._order[place]
             if agent in self._errors:
                 raise self._errors[agent]
@@ -243,6 +258,9 @@ class GroupPlaceholder:
     def _complete(self) -> bool:
         return len(self._order) == self._count
 
+    def _decided(self) -> bool:
+        return self._complete() or bool(self._errors)
+
     def _all(self) -> list[Any]:
         if self._errors:
             raise self._errors[min(self._errors)]
@@ -264,7 +282,7 @@ class GroupPlaceholder:
             self._order.append(agent)
 
     def _wake(self) -> None:
-        if not self._complete():
+        if not self._decided():
             return
         waiters, self._waiters = self._waiters, []
         for future in waiters:

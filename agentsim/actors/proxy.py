@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, overload
 
@@ -15,9 +15,7 @@ from agentsim.actors.refs import AgentRef
 class Cluster(Protocol):
     """Where agents can be made."""
 
-    def make(
-        self, cls: type[Agent], args: tuple[Any, ...], kwargs: dict[str, Any], **where: Any
-    ) -> Proxy:
+    def make(self, cls: type[Agent], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Proxy:
         """Make an agent on a worker."""
 
 
@@ -62,6 +60,10 @@ class Proxy:
 
     def __agentsim_ref__(self) -> AgentRef:
         return self._ref
+
+    def _whereabouts(self) -> tuple[int, list[int]]:
+        """Number of its group, and its worker."""
+        return self._ref.group, [self._ref.worker]
 
 
 class Group(Sequence[Proxy]):
@@ -119,6 +121,10 @@ class Group(Sequence[Proxy]):
             raise AttributeError(name)
         _check(self, name)
         return partial(self._all, name)
+
+    def _whereabouts(self) -> tuple[int, list[int]]:
+        """Its number, and its workers."""
+        return self._number, [worker for worker, _, _ in self._parts]
 
     def _all(self, method: str, *args: Any, **kwargs: Any) -> GroupPlaceholder:
         return self._caller.call_many(self._number, self._parts, method, args, kwargs)

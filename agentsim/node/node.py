@@ -20,6 +20,7 @@ from agentsim.rpc.control import (
     NodeStart,
     Pulse,
     ServeModels,
+    Spawn,
 )
 from agentsim.rpc.envelope import NODE, ORCHESTRATOR, Envelope, Kind, WireError
 from agentsim.rpc.links import Link
@@ -92,6 +93,11 @@ class Node:
                 self._begin(self._serve(decode(envelope.body, ServeModels)))
             case Kind.REQUESTS:
                 self._models.submit(envelope)
+            case Kind.SPAWN:
+                self._begin(self._workers.start(decode(envelope.body, Spawn).workers))
+            case Kind.END:
+                for worker in decode(envelope.body, Spawn).workers:
+                    self._workers.end(worker)
             case _:
                 raise WireError(f"a node has no use for a message of kind {envelope.kind.name}")
 
@@ -111,7 +117,7 @@ class Node:
 
     async def _start(self, start: NodeStart) -> None:
         """Start workers and model servers side by side; say READY."""
-        workers = asyncio.ensure_future(self._workers.start(start.first_worker, start.workers))
+        workers = asyncio.ensure_future(self._workers.start(_indices(start)))
         models = asyncio.ensure_future(self._models.serve(start.models))
         try:
             _, served = await asyncio.gather(workers, models)
@@ -158,3 +164,7 @@ class Node:
                 await link.send(await self._outbox.get())
         except WireError:
             self.ended.set()
+
+
+def _indices(start: NodeStart) -> range:
+    return range(start.first_worker, start.first_worker + start.workers)

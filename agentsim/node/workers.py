@@ -9,7 +9,7 @@ import logging
 import secrets
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -49,7 +49,10 @@ class Workers:
         self._processes: dict[int, asyncio.subprocess.Process] = {}
         self._links: dict[int, StreamLink] = {}
         self._last_pulse_s: dict[int, float] = {}
-        self._connected = asyncio.Event()
+        # Workers that were started and are not connected, with what waits for them.
+        self._coming: dict[int, asyncio.Future[None]] = {}
+        self._held: dict[int, list[Envelope]] = {}
+        self._ending: set[int] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._stopping = False
@@ -59,33 +62,45 @@ class Workers:
         """Process ids, in order of the workers' indices."""
         return [self._processes[worker].pid for worker in sorted(self._processes)]
 
-    def silent_s(self) -> list[float]:
-        """Seconds since each worker's last pulse, in order of their indices."""
+    def silent_s(self) -> dict[int, float]:
+        """Seconds since each worker's last pulse."""
         now = time.monotonic()
-        return [now - self._last_pulse_s[worker] for worker in sorted(self._last_pulse_s)]
+        return {worker: now - last_s for worker, last_s in self._last_pulse_s.items()}
 
-    async def start(self, first: int, count: int) -> None:
-        """Start workers `first` to `first + count - 1` and wait until all are connected.
+    async def start(self, workers: Sequence[int]) -> None:
+        """Start workers of these indices, side by side, and wait until all are connected.
+
+        What is sent to one of them meanwhile waits for it.
 
         Raises:
             LaunchError: one did not connect in time.
         """
-        if not count:
-            return
-        self._server = await asyncio.start_unix_server(
-            self._serve, path=str(self._socket), limit=2**20
-        )
-        for worker in range(first, first + count):
+        if workers and self._server is None:
+            self._server = await asyncio.start_unix_server(
+                self._serve, path=str(self._socket), limit=2**20
+            )
+        coming = []
+        for worker in workers:
             self._tokens[worker] = secrets.token_hex(16)
-        await asyncio.gather(*(self._spawn(worker) for worker in self._tokens))
+            self._coming[worker] = asyncio.get_running_loop().create_future()
+            self._held[worker] = []
+            coming.append(self._coming[worker])
+        await asyncio.gather(*(self._spawn(worker) for worker in workers))
         try:
-            await asyncio.wait_for(self._connected.wait(), _START_TIMEOUT_S)
+            await asyncio.wait_for(asyncio.gather(*coming), _START_TIMEOUT_S)
         except TimeoutError:
-            missing = sorted(set(self._tokens) - set(self._last_pulse_s))
+            missing = sorted(set(workers) & set(self._coming))
             raise LaunchError(
                 f"workers {missing} did not connect within {_START_TIMEOUT_S:.0f} s; "
                 f"see {self._log_of(missing[0])}"
             ) from None
+
+    def end(self, worker: int) -> None:
+        """Ask one worker to end; its exit is no loss."""
+        process = self._processes.get(worker)
+        if process is not None and process.stdin is not None:
+            self._ending.add(worker)
+            process.stdin.close()
 
     def has(self, worker: int) -> bool:
         """Whether a worker is one of this node's."""
@@ -94,6 +109,9 @@ class Workers:
     async def send(self, envelope: Envelope) -> None:
         """Pass an envelope on to its worker; one for a worker that has ended is dropped."""
         link = self._links.get(envelope.to)
+        if envelope.to in self._held:
+            self._held[envelope.to].append(envelope)
+            return
         if link is None:
             _log.warning("dropped a message for worker %d, which has ended", envelope.to)
             return
@@ -140,7 +158,9 @@ class Workers:
     async def _watch(self, worker: int, process: asyncio.subprocess.Process) -> None:
         status = await process.wait()
         self._links.pop(worker, None)
-        if not self._stopping:
+        self._last_pulse_s.pop(worker, None)
+        self._held.pop(worker, None)
+        if not self._stopping and worker not in self._ending:
             self._on_exit(worker, status, self._log_of(worker))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -150,11 +170,9 @@ class Workers:
             hello = await self._greet(link)
             if hello is None:
                 return
-            if hello.stream == DATA:
-                self._links[hello.worker] = link
             self._last_pulse_s.setdefault(hello.worker, time.monotonic())
-            if len(self._links) == len(self._tokens):
-                self._connected.set()
+            if hello.stream == DATA:
+                await self._join(hello.worker, link)
             while (envelope := await link.receive()) is not None:
                 if envelope.kind is Kind.PULSE:
                     self._last_pulse_s[hello.worker] = time.monotonic()
@@ -164,6 +182,16 @@ class Workers:
             _log.warning("a worker's connection broke: %s", error)
         finally:
             await link.close()
+
+    async def _join(self, worker: int, link: StreamLink) -> None:
+        """A worker is connected: give it what waited, then let others send to it directly."""
+        while held := self._held.get(worker):
+            await link.send(held.pop(0))
+        self._held.pop(worker, None)
+        self._links[worker] = link
+        coming = self._coming.pop(worker, None)
+        if coming is not None and not coming.done():
+            coming.set_result(None)
 
     async def _greet(self, link: StreamLink) -> Hello | None:
         envelope = await link.receive()

@@ -35,6 +35,8 @@ class Kind(IntEnum):
     RETIRE = 13  # orchestrator → worker: control.Retire
     SERVE = 14  # orchestrator → node: control.ServeModels
     SERVING = 15  # node → orchestrator: control.ModelsReady
+    SPAWN = 17  # orchestrator → node: control.Spawn
+    END = 18  # orchestrator → node: control.Spawn
     ACTORS = 16  # orchestrator, worker → worker, orchestrator: list[actors.ActorMessage]
 
 
