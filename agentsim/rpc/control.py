@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from agentsim.rpc.messages import Observation
+from agentsim.rpc.messages import Groups, Observation
 
 
 class NodeStart(Struct, frozen=True):
@@ -90,6 +90,12 @@ class Failure(Struct, frozen=True):
     workers: list[int] = []
 
 
+class Spawn(Struct, frozen=True):
+    """Workers that a node is to start, or to end, while the run goes on."""
+
+    workers: list[int]
+
+
 class WorkerSetup(Struct, frozen=True):
     """What a worker needs to know of the run.
 
@@ -111,12 +117,14 @@ class Enrol(Struct, frozen=True):
 
     Attributes:
         backgrounds: their persona texts, in order; empty when no prompt shows them.
+        groups: the session's groups, with the codes of these agents; None when there are none.
     """
 
     session: int
     first: int
     count: int
     backgrounds: list[str] = []
+    groups: Groups | None = None
 
 
 class Retire(Struct, frozen=True):
@@ -149,12 +157,12 @@ class Pulse(Struct, frozen=True):
     """A sign of life, sent each second by the event loop that does the work.
 
     Attributes:
-        silent_s: seconds since the last pulse of each worker (node → orchestrator only).
+        silent_s: seconds since the last pulse, by worker (node → orchestrator only).
         in_flight: requests to language models under way.
         tokens: prompt and completion tokens so far.
     """
 
-    silent_s: list[float] = []
+    silent_s: dict[int, float] = {}
     in_flight: int = 0
     tokens: int = 0
 

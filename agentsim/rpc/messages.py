@@ -23,7 +23,7 @@ class Message(Struct, frozen=True, array_like=True):
 
 
 class Observation(Struct, frozen=True):
-    """What the agents of one market are told at the start of a round.
+    """What the agents of one market, or of one group of it, are told at the start of a round.
 
     Attributes:
         session: from 1.
@@ -31,12 +31,34 @@ class Observation(Struct, frozen=True):
         n: players in the market, the reader counted.
         announced: what was announced after the last round, by name (mean, median, target,
             winning_guess); empty in round 1.
+        group: number of the group that is told this, from 1; 0: all agents of the session, when
+            there are no groups.
     """
 
     session: int
     round: int
     n: int
     announced: dict[str, float] = {}
+    group: int = 0
+
+
+class Groups(Struct, frozen=True):
+    """Who is in which group, in one session. Written to the journal before its first round.
+
+    Attributes:
+        session: from 1.
+        names: of the groups, in order; each has at least one agent.
+        sizes: agents of each in the whole session.
+        codes: uint32, the group of each agent in order of agents, as a place in `names`; of all
+            agents, or of those that the message is about.
+        separate: whether each group is a market of its own.
+    """
+
+    session: int
+    names: list[str]
+    sizes: list[int]
+    codes: bytes
+    separate: bool
 
 
 class Request(Struct, frozen=True):
@@ -148,19 +170,48 @@ class Answers(Struct, frozen=True, array_like=True):
     values: bytes
 
 
-class Settle(Struct, frozen=True):
-    """How one round of one session ended; written to the journal before it is announced.
+class GroupOutcome(Struct, frozen=True):
+    """How a round ended for one group of a market.
 
     Attributes:
-        n: agents of the session.
+        name: of the group.
+        n: its agents.
+        statuses: how many of their final actions have each status, those with none left out.
+        mean, median: over its valid actions; None when there are none.
+        winners: how many of its agents won.
+        announced: what the next round's observation tells them.
+    """
+
+    name: str
+    n: int
+    statuses: dict[str, int]
+    mean: float | None
+    median: float | None
+    winners: int
+    announced: dict[str, float]
+
+
+class Settle(Struct, frozen=True):
+    """How one round of one market ended; written to the journal before it is announced.
+
+    A session is one market, unless its groups are markets of their own.
+
+    Attributes:
+        n: agents of the market.
         statuses: how many final actions have each status, those with none left out.
         target: the number to be close to; None when no action was valid.
-        mean, median: over valid actions, in agent order; None when there are none.
-        winning_guess: the guess of the winners that is closest to the target; None if none.
+        mean, median: over valid actions, in agent order; between groups: over the groups' means.
+            None when there are none.
+        winning_guess: the guess of the winners that is closest to the target; between groups: the
+            mean of the winning group. None if none.
         winners: agent numbers, ascending.
         payoffs: of the winners, same order.
-        announced: what the next round's observation tells.
+        announced: what the next round's observation tells everybody; empty where groups are told
+            their own numbers.
         wall_s: from asking to settling.
+        market: which one of the session, from 0.
+        markets: how many the session has.
+        groups: of the market, in order; empty when there are none.
     """
 
     session: int
@@ -175,3 +226,6 @@ class Settle(Struct, frozen=True):
     payoffs: list[float]
     announced: dict[str, float]
     wall_s: float
+    market: int = 0
+    markets: int = 1
+    groups: list[GroupOutcome] = []
