@@ -278,9 +278,18 @@ def test_many_rounds_and_sessions_stay_readable(tmp_path: Path) -> None:
     run = MadeRun(tmp_path / "run", values).write()
     page = page_of(run)
     assert "8 of 60 rounds; tables/histogram.csv has all." in page.text
-    assert "24 of 60 bars; tables/statuses.csv has all." in page.text
+    assert "24 of 60 bars, those with most missing among them; tables/statuses.csv" in page.text
     assert len([tag for tag, _ in page.elements if tag == "tr"]) < 80
     assert len((run / "report" / "report.html").read_bytes()) < 400_000
+
+
+def test_the_worst_of_many_rounds_is_shown(tmp_path: Path) -> None:
+    values: Any = {(1, r): [1.0, None if r == 17 else 2.0] for r in range(1, 61)}
+    run = MadeRun(tmp_path / "run", values).write()
+    write_report(run)
+    svg = (run / "report" / "figures" / "statuses_by_round.svg").read_text()
+    assert len(re.findall(r">round \d+\s+\(n 2\)</text>", svg)) == 24
+    assert re.search(r">round 17\s+\(n 2\)</text>", svg)
 
 
 def test_the_first_and_the_last_are_among_those_chosen() -> None:

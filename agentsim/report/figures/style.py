@@ -63,8 +63,19 @@ HATCHES = {
     "failed": "++++",
 }
 _PNG_DPI = 230
+_FALLBACKS = (
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Noto Sans SC",
+    "Noto Sans JP",
+    "WenQuanYi Micro Hei",
+    "PingFang SC",
+    "Hiragino Sans",
+    "Microsoft YaHei",
+    "Noto Sans Devanagari",
+    "Noto Sans Thai",
+)
 _PARAMETERS: Any = {
-    "font.family": ["DejaVu Sans"],
     "font.size": 9,
     "axes.titlesize": 9,
     "axes.titlelocation": "left",
@@ -119,9 +130,18 @@ def style() -> Iterator[None]:
     with mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
         mpl.rcParams.update(_PARAMETERS)
+        mpl.rcParams["font.family"] = _fonts()
         # A name in a script that the font lacks is a box in the PNG and right on the page.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
+
+
+def _fonts() -> list[str]:
+    """Our font, and what this machine has for names in scripts that it lacks."""
+    from matplotlib.font_manager import fontManager
+
+    installed = {font.name for font in fontManager.ttflist}
+    return ["DejaVu Sans", *(name for name in _FALLBACKS if name in installed)]
 
 
 def new(height_in: float, rows: int = 1, **options: Any) -> tuple[MplFigure, list[Axes]]:
