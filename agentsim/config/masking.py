@@ -46,5 +46,5 @@ def mask_text(line: str) -> str:
 
 
 def opens_secret(line: str) -> bool:
-    """Whether a secret-looking key stands in a line, so that deeper lines may hold its value."""
+    """Whether a secret-looking key stands in a text, so that what follows may be its value."""
     return any(is_secret(found[1]) for found in _ASSIGNMENT.finditer(line))

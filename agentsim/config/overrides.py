@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentsim.config.files import shown
-from agentsim.config.masking import is_secret
+from agentsim.config.masking import MASK, is_secret, mask_addresses
 from agentsim.config.parse import parse
 from agentsim.config.tree import (
     Document,
@@ -32,9 +32,10 @@ def split_set(text: str, flag: str = "--set") -> Override:
     key, sign, value = text.partition("=")
     if sign and key.strip():
         return key.strip(), value, flag
+    found = f"`{MASK}`" if is_secret(text) else shown(mask_addresses(text), 60)
     finding = Finding(
         "bad-override",
-        f"{flag} takes KEY=VALUE, found {shown(text, 60)}",
+        f"{flag} takes KEY=VALUE, found {found}",
         flag,
         expected=f"for example {flag} model.temperature=0.5",
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agentsim.config.masking import MASK, mask_spans, mask_text
+from agentsim.config.masking import MASK, mask_spans, mask_text, opens_secret
 from agentsim.errors import Finding, Related
 
 Path = tuple[str | int, ...]
@@ -36,7 +36,13 @@ class Document:
         """A line, from 0, as it may be printed."""
         if line >= len(self.lines):
             return ""
-        return mask_text(mask_spans(self.lines[line], self.masks.get(line, [])))
+        text = self.lines[line]
+        # An unclosed quote may swallow the next secret's key; its value is what follows.
+        spans = [
+            (start, len(text) if opens_secret(text[start:end]) else end)
+            for start, end in self.masks.get(line, [])
+        ]
+        return mask_text(mask_spans(text, spans))
 
     def hide(self, place: Place) -> None:
         """Keep the text at a place out of what is printed."""
