@@ -230,7 +230,7 @@ class Cluster:
             PeerLost: the node is gone.
         """
         for worker in workers:
-            node = self._nodes[self._spawned.pop(worker)]
+            node = self._nodes[self._spawned[worker]]
             await self._send(node, NODE, Kind.END, Spawn([worker]))
 
     def _host_of(self, worker: int) -> HostPlan:

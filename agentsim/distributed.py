@@ -226,8 +226,7 @@ class Cluster:
             self._caller.send(worker, Drop(number))
         own = [worker for worker in workers if worker >= self.workers]
         if own:
-            self._gone.update(own)
-            self._run(self._nodes.end(own))
+            self._run(self._end(own))
 
     # --- making
 
@@ -308,6 +307,12 @@ class Cluster:
         setup = self._setup()
         for worker in workers:
             await self._nodes.send(worker, Kind.ACTORS, [setup])
+
+    async def _end(self, workers: list[int]) -> None:
+        for worker in workers:
+            self._gone.add(worker)
+            self._caller.lose(Lost(worker, "the agent was released"))
+        await self._nodes.end(workers)
 
     def _run(self, work: Coroutine[None, None, None]) -> None:
         """Do something on the loop's thread, and wait for it."""

@@ -132,6 +132,8 @@ class ActorHost:
         self._groups: dict[int, _Group] = {}
         # Only agents that have work have a mailbox. Agents that were begun by a group call while
         # they had nothing else to do are in `_lone`, which costs less.
+        self._dropped: set[int] = set()
+        self._early: dict[int, list[Call]] = {}
         self._boxes: dict[int, Mailbox] = {}
         self._lone: dict[int, int] = {}
         self._queued: dict[int, _Queued] = {}
@@ -180,6 +182,7 @@ class ActorHost:
                     self._cancel(id)
             case Drop(group):
                 self._groups.pop(group, None)
+                self._dropped.add(group)
             case Lost():
                 self._lose(message)
             case _:
@@ -196,6 +199,11 @@ class ActorHost:
     # --- agents
 
     def _create(self, message: Create) -> None:
+        self._add(message)
+        for call in self._early.pop(message.group, []):
+            self._enqueue(call)
+
+    def _add(self, message: Create) -> None:
         indices = range(message.first, message.first + message.count)
         try:
             cls = self._find(message.path)
@@ -227,8 +235,7 @@ class ActorHost:
         self._unfinished.add(call.id)
         group = self._groups.get(call.group)
         if group is None or call.index not in group.agents:
-            message = f"agent {call.index} of group {call.group} is not here"
-            self._finish(call.id, None, RemoteError("LookupError", message, "", self._where))
+            self._unknown(call)
             return
         lane = call.chain[-1] if call.chain else caller_of(call.id)
         needs = dict.fromkeys(need.call for need in call.needs)
@@ -239,6 +246,14 @@ class ActorHost:
         for need in {need.call: need for need in call.needs}.values():
             self._fetch(need, call.id)
         self._begin(key)
+
+    def _unknown(self, call: Call) -> None:
+        """An agent that is not here was released, or is still on its way from the centre."""
+        if call.group not in self._dropped:
+            self._early.setdefault(call.group, []).append(call)
+            return
+        message = f"agent {call.index} of group {call.group} was released"
+        self._finish(call.id, None, RemoteError("LookupError", message, "", self._where))
 
     def _box(self, key: int) -> Mailbox:
         box = self._boxes.get(key)

@@ -6,6 +6,7 @@ Messages are bytes (`envelope.pack`), so there is no generated code.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 from collections.abc import Awaitable, Callable
@@ -42,10 +43,13 @@ class _CallLink:
     def __init__(self, call: Any, *, finish: Callable[[], Awaitable[None]]) -> None:
         self._call = call
         self._finish = finish
+        # gRPC takes one write at a time.
+        self._writing = asyncio.Lock()
 
     async def send(self, envelope: Envelope) -> None:
         try:
-            await self._call.write(pack(envelope))
+            async with self._writing:
+                await self._call.write(pack(envelope))
         except Exception as error:
             raise _translated(error) from error
 

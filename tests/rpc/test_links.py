@@ -90,6 +90,14 @@ async def test_messages_arrive_whole_and_in_order(transport, tmp_path) -> None:
     assert [(e.sender, len(e.body)) for e in got] == list(enumerate(sizes))
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_several_may_send_at_once(transport, tmp_path) -> None:
+    async with transport(tmp_path, echo) as link:
+        await asyncio.gather(*(link.send(message(b"x" * 100_000, i)) for i in range(20)))
+        got = [await link.receive() for _ in range(20)]
+    assert sorted(envelope.sender for envelope in got) == list(range(20))
+
+
 @pytest.mark.parametrize("transport", TRANSPORTS[:2])
 async def test_receive_ends_when_the_other_side_leaves(transport, tmp_path) -> None:
     async def leave(link: Link) -> None:
