@@ -9,6 +9,7 @@ Bounds that are not whole are moved inwards: 17.5 as `low` means 18.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from agentsim.config.population import (
     Distribution,
     Histogram,
     HistogramOf,
+    ModelWriter,
     Normal,
     NormalOf,
     Population,
@@ -27,6 +29,14 @@ from agentsim.errors import UserError
 
 RESERVED = frozenset({"session", "agent", "background"})
 """Columns of the personas' file that no attribute may be named like, in upper or lower case."""
+WRITTEN = frozenset({"writer", "attempts", "profile", "checks"})
+"""Columns that are added where a model writes; then they are reserved too."""
+
+
+def attribute_names(columns: Sequence[str]) -> list[str]:
+    """The attributes among the columns of a personas' file."""
+    others = RESERVED | (WRITTEN if set(columns) >= WRITTEN else set())
+    return [name for name in columns if name not in others]
 
 
 def check(population: Population) -> None:
@@ -35,11 +45,12 @@ def check(population: Population) -> None:
     Raises:
         UserError: an attribute has a reserved name.
     """
+    reserved = RESERVED | (WRITTEN if isinstance(population.persona, ModelWriter) else set())
     for name in population.attributes:
-        if name.lower() in RESERVED:
+        if name.lower() in reserved:
             raise UserError(
                 f"attribute `{name}`: the name is reserved; "
-                f"{', '.join(sorted(RESERVED))} are columns of the personas' file"
+                f"{', '.join(sorted(reserved))} are columns of the personas' file"
             )
 
 

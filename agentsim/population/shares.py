@@ -52,9 +52,7 @@ def marginals(table: pa.Table) -> dict[str, dict[str, Any]]:
         table: from `sample`, or from `read_personas`, whose other columns are left out.
     """
     found: dict[str, dict[str, Any]] = {}
-    for name in table.column_names:
-        if name in distributions.RESERVED:
-            continue
+    for name in distributions.attribute_names(table.column_names):
         column = table.column(name)
         if pa.types.is_dictionary(column.type):
             found[name] = {"shares": _drawn_shares(column)}

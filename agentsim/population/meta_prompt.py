@@ -1,0 +1,111 @@
+"""The meta-prompt: how a language model is asked to write one person.
+
+It is made of a person's attributes and of the population's language, and of nothing else: no
+function here takes a scenario or a game, so that no persona can be written towards a result. The
+system message is the same for everybody, so that a server can keep it; the person comes last.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from agentsim.population.facts import Fact
+from agentsim.rpc.messages import Message
+
+Format = Literal["json", "text"]
+FIELDS = ("name", "age", "gender", "job", "character")
+"""What a written person consists of, in this order."""
+
+_TASK = """\
+You invent people. You are told facts about one person, as JSON, and write who this person is: \
+name, age, gender, job and character.
+- All facts are true of the person. State every one of them, with the same word or number that \
+the JSON has, and say nothing that contradicts one.
+- Age, gender and job repeat the facts, word for word. Where there is no such fact, choose what \
+goes with the others.
+- Character is one paragraph of four to six sentences. It speaks to the person as "you" and tells \
+of this person's life, habits and way of deciding. It states the other facts too.
+- {language}"""
+_ENGLISH = "Write in plain English."
+_OTHER = (
+    "Write name and character in {language}. Words and numbers that come from the facts stay as "
+    "the JSON has them."
+)
+_FORMATS: dict[Format, str] = {
+    "json": (
+        'Reply with a JSON object and nothing else: {"name": "…", "age": <whole number>, '
+        '"gender": "…", "job": "…", "character": "…"}'
+    ),
+    "text": (
+        "Reply with these five lines and nothing else. Keep the five labels as they are:\n"
+        "Name: …\nAge: <whole number>\nGender: …\nJob: …\nCharacter: …"
+    ),
+}
+
+
+def system(language: str, format: Format) -> Message:
+    """What everybody's writer is told.
+
+    Args:
+        language: of the paragraph.
+        format: `json` where the server enforces a schema, else `text`.
+    """
+    where = _ENGLISH if is_english(language) else _OTHER.format(language=language)
+    return Message("system", f"{_TASK.format(language=where)}\n\n{_FORMATS[format]}")
+
+
+def question(facts: Sequence[Fact], reminder: str = "") -> Message:
+    """The facts of one person.
+
+    Args:
+        facts: in the population's order.
+        reminder: what was wrong with the last reply; empty at first.
+    """
+    told = json.dumps({fact.name: fact.value for fact in facts}, ensure_ascii=False)
+    text = f"The facts: {told}"
+    return Message("user", f"{text}\n\n{reminder}" if reminder else text)
+
+
+def reminder(absent: Sequence[Fact], contradicted: Sequence[Fact]) -> str:
+    """What to say when facts are missing from a reply, or something else stands there."""
+    parts = []
+    if absent:
+        parts.append(f"does not state {_listed(absent)}")
+    if contradicted:
+        parts.append(f"contradicts {_listed(contradicted)}")
+    return (
+        f"An earlier reply was not used, since it {' and '.join(parts)}. Write a new one that "
+        "states these facts word for word."
+    )
+
+
+UNREADABLE = (
+    "An earlier reply was not used, since it did not have the five parts in the form that was "
+    "asked for. Write a new one."
+)
+TOO_LONG = "An earlier reply was not used, since it was cut: it was too long. Write a shorter one."
+
+
+def schema() -> dict[str, Any]:
+    """JSON schema of a reply. It has types alone: a value that a decoder is made to write says
+    nothing about whether the model has taken it in."""
+    types: dict[str, dict[str, Any]] = {name: {"type": "string"} for name in FIELDS}
+    types["age"] = {"type": "integer"}
+    return {
+        "type": "object",
+        "properties": types,
+        "required": list(FIELDS),
+        "additionalProperties": False,
+    }
+
+
+def is_english(language: str) -> bool:
+    """Whether texts are checked word by word: the rules know English."""
+    return "english" in language.casefold().split() or language.casefold() == "en"
+
+
+def _listed(facts: Sequence[Fact]) -> str:
+    *first, last = (f"{fact.name} ({fact.value})" for fact in facts)
+    return f"{', '.join(first)} and {last}" if first else last
