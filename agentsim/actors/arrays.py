@@ -19,7 +19,7 @@ from agentsim.actors.wire import DATA_CODE, MAX_BYTES, MAX_DEPTH, BadValue, Kind
 
 _SIMPLE = re.compile(
     r"[<>|](?:b1|[iu][1248]|f[248]|c(?:8|16)|[SUV]\d{1,9}"
-    r"|[mM]8(?:\[\d{0,9}(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?)"
+    r"|[mM]8(?:\[(?:[1-9]\d{0,8})?(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?)"
 )
 """What `dtype.str` may be. Nothing else is given to `numpy.dtype`, which can do more."""
 
@@ -90,11 +90,15 @@ def _bytes_of(array: NDArray[Any]) -> bytes | memoryview:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
-@lru_cache(maxsize=256)
 def _described(dtype: np.dtype[Any], what: str) -> Any:
     """A dtype as plain data: a string, or the fields of a structured one."""
-    if dtype.metadata is not None:
+    if dtype.metadata is not None:  # dtypes with and without are equal: not for the cache
         raise Refused(f"is {what} with metadata in its dtype, which would be lost")
+    return _named(dtype, what)
+
+
+@lru_cache(maxsize=256)
+def _named(dtype: np.dtype[Any], what: str) -> Any:
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
         return {"base": _described(base, what), "shape": list(shape)}

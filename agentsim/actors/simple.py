@@ -157,7 +157,7 @@ _SIMPLES = (
     Simple("path", PosixPath, lambda v: (str(v),), PosixPath, (_STR,)),
     Simple("pure_path", PurePosixPath, lambda v: (str(v),), PurePosixPath, (_STR,)),
     Simple("unset", msgspec.UnsetType, lambda _: (), lambda: msgspec.UNSET, ()),
-    Simple("numpy_str", np.str_, lambda v: (str(v),), np.str_, (_STR,)),
+    Simple("numpy_str", np.str_, lambda v: (str.__str__(v),), np.str_, (_STR,)),
     Simple("numpy_bytes", np.bytes_, lambda v: (bytes(v),), np.bytes_, (_BYTES,)),
 )
 

@@ -144,7 +144,7 @@ class Pair(NamedTuple):
 
 class Color(enum.Enum):
     RED = 1
-    ROT = 1
+    ROT = 1  # noqa: PIE796 - an alias
     BLUE = (1, 2)
 
 

@@ -92,7 +92,7 @@ HASHABLE_LEAVES = (
     | st.dates()
     | st.times()
     | st.timedeltas()
-    | st.decimals()
+    | st.decimals().filter(lambda number: not number.is_snan())
     | st.fractions()
     | st.uuids()
     | st.sampled_from([*samples.Color, *samples.Word, *samples.Level])
@@ -112,12 +112,16 @@ _NUMBERS = (
     | hnp.byte_string_dtypes(min_len=1, max_len=5)
     | hnp.unicode_string_dtypes(endianness="?", min_len=1, max_len=5)
 )
+
+
+def has_titles(dtype: np.dtype[Any]) -> bool:
+    if dtype.subdtype is not None:
+        return has_titles(dtype.subdtype[0])
+    return any(len(item) > 2 or has_titles(item[0]) for item in (dtype.fields or {}).values())
+
+
 DTYPES = _NUMBERS | hnp.nested_dtypes(subtype_strategy=_NUMBERS, max_leaves=4).filter(
-    lambda dtype: (
-        dtype.subdtype is None
-        and dtype.itemsize > 0
-        and all(len(item) == 2 for item in (dtype.fields or {}).values())
-    )
+    lambda dtype: dtype.subdtype is None and dtype.itemsize > 0 and not has_titles(dtype)
 )
 ARRAYS = hnp.arrays(DTYPES, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
 
@@ -201,7 +205,7 @@ def test_a_numpy_scalar_stays_one(scalar: np.generic) -> None:
         *[(), [], {}, set(), frozenset(), ((),), [()], {()}, {(): ()}, {frozenset(): {}}],
         *[{1: "a", 1.5: "b", None: "c", False: "d", b"k": "e", 2**70: "f"}, {2**70}],
         *[{"b": 1, "a": 2}, {samples.Color.RED: 1}, {samples.Point(1, 2): samples.Point(3)}],
-        *[complex(-0.0, math.nan), range(5, -5, -2), range(10**30), slice],
+        *[complex(-0.0, math.nan), range(5, -5, -2), range(10**30)],
         *[Decimal("-0"), Decimal("sNaN12"), Decimal("1E+999999"), Fraction(2, 3)],
         *[UUID(int=7), PosixPath("."), PurePosixPath("/a/../b"), msgspec.UNSET],
         *[dt.timedelta.max, dt.timedelta.min, dt.date.max, dt.time(1, 2, 3, 4, fold=1), dt.UTC],
@@ -217,8 +221,6 @@ def test_a_numpy_scalar_stays_one(scalar: np.generic) -> None:
     ids=repr,
 )
 def test_edges_arrive_as_they_are(value: Any) -> None:
-    if value is slice:
-        pytest.skip("a class does not travel; see the refusals")
     assert same(round_trip(value), value)
     assert same(round_trip({"in": [value]}), {"in": [value]})
 
