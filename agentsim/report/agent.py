@@ -18,7 +18,7 @@ from agentsim.ids import Round
 from agentsim.population import RESERVED, read_personas
 from agentsim.report.words import NOTHING, Number, printable, visible
 from agentsim.results import RunDirectory, read_manifest
-from agentsim.results.parts import part_of, parts
+from agentsim.results.parts import part_of, parts, read_part
 from agentsim.results.tally import column
 
 _WIDTH = 80
@@ -92,14 +92,10 @@ def _has(what: str, first: int, last: int) -> str:
 
 def _not_settled(directory: RunDirectory, who: Who) -> str:
     """Which rounds can be shown, when the wanted one cannot."""
-    settled: dict[int, list[int]] = {}
+    settled: dict[int, set[int]] = {}
     for path in parts(directory, "announcements"):
-        with pq.ParquetFile(path) as file:
-            table = file.read(["session", "round"])
-        for session, round in zip(
-            *(column(table, c).tolist() for c in table.column_names), strict=True
-        ):
-            settled.setdefault(session, []).append(round)
+        for row in read_part(path, ["session", "round"]).to_pylist():
+            settled.setdefault(row["session"], set()).add(row["round"])
     what = f"round {who.round}" if who.round is not None else "no round"
     wanted = f"{what} of session {who.session} is {'not ' if who.round is not None else ''}settled"
     if who.session in settled:
@@ -200,6 +196,8 @@ def _outcome(action: Row, number: Number) -> str:
     words = f"{action['status']}, {value}"
     if action["attempts"] != 1:
         words += f", after {action['attempts']} attempts"
+    if action["group"] is not None:
+        words += f", group {printable(action['group'])}"
     if action["won"]:
         words += f"; won {action['payoff']:,.6g}"
     return words

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from agentsim.errors import AgentsimError, UserError
 from agentsim.report.words import NOTHING, Number, count, printable, share
@@ -17,7 +19,6 @@ from agentsim.results import RunDirectory, load_run
 from agentsim.results.parts import parts, read_part
 
 _WIDTH = 80
-_COLUMNS = ["session", "round", "n", "ok", "mean", "target"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,11 +140,7 @@ def _read(path: Path) -> Listed:
     run = load_run(path)
     manifest = run.manifest
     scenario = manifest.get("scenario") or {}
-    rows = [
-        row
-        for part in parts(directory, "announcements")
-        for row in read_part(part, _COLUMNS).to_pylist()
-    ]
+    rows = [row for part in parts(directory, "announcements") for row in _rounds(read_part(part))]
     last = max((row["round"] for row in rows), default=None)
     of_last = [row for row in rows if row["round"] == last]
     return Listed(
@@ -162,6 +159,29 @@ def _read(path: Path) -> Listed:
         target=_mean(of_last, "target"),
         rule=manifest.get("rule"),
     )
+
+
+def _rounds(announcements: pa.Table) -> Iterator[dict[str, Any]]:
+    """A row for each (session, round): of the session, or its groups together."""
+    by_round: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for row in announcements.to_pylist():
+        by_round.setdefault((row["session"], row["round"]), []).append(row)
+    for rows in by_round.values():
+        whole = [row for row in rows if row.get("group") is None]
+        if whole:
+            yield from whole
+            continue
+        ok = sum(row["ok"] for row in rows)
+        total = math.fsum(row["ok"] * row["mean"] for row in rows if row["mean"] is not None)
+        yield {
+            "session": rows[0]["session"],
+            "round": rows[0]["round"],
+            "n": sum(row["n"] for row in rows),
+            "ok": ok,
+            "mean": total / ok if ok else None,
+            # Each group is a market of its own: there is no target for all.
+            "target": None,
+        }
 
 
 def _mean(rows: Sequence[dict[str, Any]], key: str) -> float | None:

@@ -15,11 +15,13 @@ from agentsim.report.counts import Counts
 from agentsim.report.examples import Example
 from agentsim.report.figures.drawn import Data, Figure
 from agentsim.report.figures.inline import colours_css, inline
+from agentsim.report.groups import group_means, group_names
 from agentsim.report.tau import Tau
 from agentsim.report.words import Number, count, duration, printable, visible
 
 _HEAD_ROWS, _TAIL_ROWS = 20, 5
 _CELL_ROWS = 200
+_MOST_GROUPS = 20
 
 Columns = dict[str, list[str]]
 
@@ -114,6 +116,7 @@ def _variables(contents: Contents) -> dict[str, Any]:
         "rounds": _rounds(summary, number),
         "notes": list(rounds.notes(summary, manifest)) if summary["rounds"] else [],
         "tau": contents.tau.words,
+        "groups": _groups(summary, number),
         "cells": _cells(contents.counts, number),
         "persona_unseen": bool(contents.counts.attributes) and not caution.persona_shown(manifest),
         "replies": list(_replies(summary, number)),
@@ -203,6 +206,23 @@ def _cells(counts: Counts, number: Number) -> Table | None:
         columns["sessions"] = [count(mean.sessions) for mean in means]
         columns["interval"] = [number.span(mean.low, mean.high) for mean in means]
     return Table("means by attribute", columns, ("attribute", "value"))
+
+
+def _groups(summary: Data, number: Number) -> Table | None:
+    means = group_means(summary, group_names(summary)[:_MOST_GROUPS])[:_CELL_ROWS]
+    if not means:
+        return None
+    columns: Columns = {
+        "group": [printable(mean.group) for mean in means],
+        "round": [str(mean.round) for mean in means],
+        "agents": [count(mean.n) for mean in means],
+        "valid": [count(mean.valid) for mean in means],
+        "mean": [number(mean.mean) for mean in means],
+        "target": [number(mean.target) for mean in means],
+    }
+    if not rounds.is_one_session(summary):
+        columns["interval"] = [number.span(mean.low, mean.high) for mean in means]
+    return Table("means by group", columns, ("group",))
 
 
 def _personas(summary: Data, manifest: Data) -> dict[str, str]:

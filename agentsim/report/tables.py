@@ -16,6 +16,7 @@ from agentsim.report.tau import Tau
 _COUNTS = ["session", "round", "n", "valid", "missing"]
 _MOMENTS = ["mean", "sd", "min", "q1", "median", "q3", "max"]
 _ROUND = [*_COUNTS, *_MOMENTS, "target", "winning_guess", "winners"]
+_GROUP = [*_COUNTS[:2], "group", *_COUNTS[2:], *_MOMENTS, "target", "winning_guess", "winners"]
 _BOUNDS = ["mean_low", "mean_high", "target_low", "target_high"]
 _OVER = ["round", "sessions", "mean_of_means", "sd_between_sessions", "low", "high"]
 _CELL = ["attribute", "cell", "round", "n", "sessions", "mean", "sd_between_sessions"]
@@ -26,6 +27,9 @@ def tables(summary: Data, manifest: Data, counts: Counts, tau: Tau) -> dict[str,
     return {
         "rounds": _csv([*_ROUND, *_BOUNDS, *map(str, STATUSES)], _rounds(summary)),
         "over_sessions": _csv([*_OVER, "people_mean", "people_median"], _over_sessions(summary)),
+        "groups": _csv(
+            _GROUP, ([row[key] for key in _GROUP] for row in summary.get("groups") or [])
+        ),
         "histogram": _csv(["round", "bin_low", "bin_high", "count", "share"], _histogram(counts)),
         "statuses": _csv(["round", "group", "status", "count", "share"], _statuses(counts)),
         "attempts": _csv(["session", "round", "attempt", "status", "count"], _attempts(summary)),

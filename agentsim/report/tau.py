@@ -44,6 +44,8 @@ def fit(summary: Data, manifest: Data) -> Tau:
     round_1 = next((row for row in summary["over_sessions"] if row["round"] == 1), None)
     if round_1 is None or round_1["mean_of_means"] is None:
         return Tau(None, "tau: none, since round 1 has no mean")
+    if ((manifest.get("game") or {}).get("groups") or {}).get("scope") == "separate":
+        return Tau(None, "tau: none, since each group is a market of its own")
     rule, n = _rule(manifest), int((manifest.get("scenario") or {}).get("agents") or 0)
     if rule is None or n < 1:
         return Tau(None, "tau: none, since theory has no best reply to a target of this form")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_runs import MadeRun, one_session, three_sessions
+from made_runs import MadeRun, one_session, three_sessions, with_groups
 
 from agentsim.errors import UserError
 from agentsim.report.listing import as_data, list_runs, listing
@@ -99,3 +99,12 @@ def test_no_folder_and_no_runs(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no such folder"):
         list_runs(tmp_path / "nowhere")
     assert listing(list_runs(tmp_path), tmp_path) == f"no runs in {tmp_path}\n"
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_groups_are_not_counted_twice(tmp_path: Path, separate: bool) -> None:
+    with_groups(one_session(tmp_path / "run"), ["red", "blue", "green"], separate=separate)
+    (run,) = list_runs(tmp_path)
+    assert (run.settled, run.valid, run.rounds_settled) == (8, 6, 2)
+    assert run.mean == pytest.approx(10.0)
+    assert (run.target is None) is separate

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_runs import EVIL, TALKING, MadeRun, one_session, three_sessions
+from made_runs import EVIL, TALKING, MadeRun, one_session, three_sessions, with_groups
 
 from agentsim.errors import ResultsError, UserError
 from agentsim.report.agent import Who, show_agent
@@ -147,3 +147,8 @@ def test_nobody_answered_is_no_scripted_player(tmp_path: Path) -> None:
     for part in (run / "requests").iterdir():
         part.unlink()
     assert "nothing came back" in show_agent(run, Who())
+
+
+def test_the_group_is_named(tmp_path: Path) -> None:
+    run = with_groups(one_session(tmp_path / "run"), ["red", "blue"])
+    assert "round 1: ok, 20.00, group blue\n" in show_agent(run, Who(agent=1))

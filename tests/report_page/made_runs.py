@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from agentsim.config.population import Population
 from agentsim.population import write_personas
@@ -26,6 +29,7 @@ from agentsim.results import (
     write_manifest,
     write_summary,
 )
+from agentsim.results.schema import ANNOUNCEMENTS
 from agentsim.rpc.messages import Attempt, Message, Settle
 
 RULE = {"low": 0.0, "high": 100.0, "slope": 2 / 3, "intercept": 0.0}
@@ -195,3 +199,54 @@ def three_sessions(path: Path, **options: Any) -> Path:
         for round in (1, 2)
     }
     return MadeRun(path, **({"values": values} | options)).write()
+
+
+def with_groups(run: Path, names: Sequence[str], *, separate: bool = False) -> Path:
+    """Divide the agents of a finished run into groups, in turn; where they are separate, the
+    announcements have no row of the whole session."""
+    session_rounds = _divide_actions(run, names)
+    (part,) = (run / "announcements").glob("*.parquet")
+    rows = [row | {"group": None} for row in pq.read_table(part).to_pylist()]
+    for row in list(rows):
+        for group in session_rounds[row["session"], row["round"]]:
+            rows.append(row | {key: group[key] for key in ("group", "n", "mean")})
+            rows[-1]["ok"] = group["valid"]
+    if separate:
+        rows = [row for row in rows if row["group"] is not None]
+    schema = pa.schema([field for field in ANNOUNCEMENTS if field.name != "group"]).append(
+        pa.field("group", pa.string())
+    )
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), part)
+    summary = json.loads((run / "summary.json").read_text())
+    summary["groups"] = [row for rows in session_rounds.values() for row in rows]
+    (run / "summary.json").write_text(json.dumps(summary))
+    return run
+
+
+def _divide_actions(run: Path, names: Sequence[str]) -> dict[tuple[int, int], list[dict[str, Any]]]:
+    """Give every action a group; what summary.json says of the groups, by session and round."""
+    (part,) = (run / "actions").glob("*.parquet")
+    table = pq.read_table(part)
+    groups = [names[agent % len(names)] for agent in table["agent"].to_pylist()]
+    index = table.schema.get_field_index("group")
+    pq.write_table(table.set_column(index, "group", pa.array(groups).dictionary_encode()), part)
+    found: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    frame = table.to_pandas().assign(group=groups)
+    for (session, round, group), rows in frame.groupby(["session", "round", "group"], sort=False):
+        values = rows.value.dropna()
+        row = dict.fromkeys(("sd", "min", "q1", "median", "q3", "max", "winning_guess"))
+        found.setdefault((session, round), []).append(
+            {
+                **row,
+                "session": int(session),
+                "round": int(round),
+                "group": group,
+                "n": len(rows),
+                "valid": len(values),
+                "missing": len(rows) - len(values),
+                "mean": float(values.mean()) if len(values) else None,
+                "target": float(values.mean()) * 2 / 3 if len(values) else None,
+                "winners": 0,
+            }
+        )
+    return found

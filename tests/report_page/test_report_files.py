@@ -13,7 +13,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from made_runs import EVIL, TALKING, MadeRun, one_session, three_sessions
+from made_runs import EVIL, TALKING, MadeRun, one_session, three_sessions, with_groups
 
 from agentsim.errors import ResultsError, UserError
 from agentsim.report import write_report
@@ -341,3 +341,15 @@ def test_statuses_can_be_told_without_colours(told: Path) -> None:
     assert "<pattern" in svg
     assert svg.count(">75 %</text>") == svg.count(">25 %</text>") == 2
     assert ">out_of_range</text>" in svg
+
+
+def test_groups_are_shown_where_there_are_any(tmp_path: Path) -> None:
+    run = with_groups(three_sessions(tmp_path / "run"), ["red", "<b>blue</b>"])
+    page = page_of(run)
+    assert "Means by group" in page.text
+    assert "<b>blue</b>" in page.text
+    svg = (run / "report" / "figures" / "means_by_group.svg").read_text()
+    assert ">red</text>" in svg
+    assert ">&lt;b&gt;blue&lt;/b&gt;</text>" in svg
+    svg = (run / "report" / "figures" / "statuses_by_round.svg").read_text()
+    assert re.search(r">round 2, red\s+\(n 6\)</text>", svg)

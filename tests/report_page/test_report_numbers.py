@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from made_runs import TALKING, MadeRun, one_session, three_sessions
+from made_runs import TALKING, MadeRun, one_session, three_sessions, with_groups
 
+from agentsim.report.groups import group_means, group_names
 from agentsim.report.tables import tables
 from agentsim.report.write import read_numbers
 from agentsim.results import RunDirectory, load_run
@@ -77,12 +76,7 @@ def test_statuses_and_attempts(tmp_path: Path) -> None:
 
 
 def test_statuses_are_told_by_group(tmp_path: Path) -> None:
-    run = one_session(tmp_path / "run")
-    (part,) = (run / "actions").glob("*.parquet")
-    table = pq.read_table(part)
-    names = pa.array(["red", "blue"] * (len(table) // 2)).dictionary_encode()
-    index = table.schema.get_field_index("group")
-    pq.write_table(table.set_column(index, "group", names), part)
+    run = with_groups(one_session(tmp_path / "run"), ["red", "blue"])
     found = {
         (row["round"], row["group"], row["status"]): row["count"] for row in rows(run, "statuses")
     }
@@ -90,6 +84,27 @@ def test_statuses_are_told_by_group(tmp_path: Path) -> None:
     assert found["1", "blue", "ok"] == "1"
     assert found["1", "blue", "out_of_range"] == "1"
     assert found["2", "blue", "ok"] == "1"
+
+
+def test_means_of_groups(tmp_path: Path) -> None:
+    run = with_groups(one_session(tmp_path / "run"), ["red", "blue"])
+    found = {(row["round"], row["group"]): row for row in rows(run, "groups")}
+    assert (found["1", "red"]["mean"], found["1", "red"]["n"]) == ("20.0", "2")
+    assert (found["1", "blue"]["mean"], found["1", "blue"]["valid"]) == ("20.0", "1")
+    several = with_groups(three_sessions(tmp_path / "three"), ["red", "blue"])
+    summary = load_run(several).summary
+    assert group_names(summary) == ["red", "blue"]
+    first = group_means(summary, ["red"])[0]
+    # 4 and 12 in the first session, ten more in each other: means 18, 28, 38.
+    assert (first.mean, first.n, first.valid) == (28.0, 6, 6)
+    assert first.high == pytest.approx(28 + 4.302652729911275 * 10 / math.sqrt(3))
+
+
+def test_no_tau_where_each_group_is_a_market(tmp_path: Path) -> None:
+    game = {"type": "guess_average", "groups": {"count": 2, "scope": "separate"}}
+    run = one_session(tmp_path / "run", scenario={"game": game})
+    (row,) = rows(run, "tau")
+    assert (row["tau"], row["words"]) == ("", "tau: none, since each group is a market of its own")
 
 
 def test_intervals_come_from_sessions_alone(tmp_path: Path) -> None:

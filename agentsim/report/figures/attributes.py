@@ -12,7 +12,6 @@ from agentsim.report.figures.drawn import Material, Sketch
 from agentsim.report.words import count
 
 _MOST_PANELS = 12
-_LONGEST_NAME = 22
 _ROW_IN = 0.3
 
 
@@ -33,10 +32,10 @@ def means_by_attribute(material: Material) -> Sketch | None:
             found = [mean for mean in means if mean.round == round]
             _points(axis, found, place, len(rounds), handles)
         first = [mean for mean in means if mean.round == rounds[0]]
-        labels = [f"{_short(mean.cell)}  (n {count(mean.n)})" for mean in first]
+        labels = [f"{style.short(mean.cell)}  (n {count(mean.n)})" for mean in first]
         axis.set_yticks(range(len(labels)), labels)
         axis.set_ylim(len(labels) - 0.5, -0.5)
-        axis.set_title(_short(each.attribute.name), fontweight="bold")
+        axis.set_title(style.short(each.attribute.name), fontweight="bold")
         axis.grid(axis="y", visible=False)
         axis.tick_params(axis="y", length=0)
     axes[-1].set_xlabel(material.unit)
@@ -71,10 +70,6 @@ def _limits(axis: Any, material: Material) -> None:
     low, high = axis.get_xlim()
     least, most = material.limits
     axis.set_xlim(max(low, least - 0.02 * (most - least)), min(high, most + 0.02 * (most - least)))
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
 
 
 def _caption(material: Material, rounds: list[int], panels: int) -> str:

@@ -66,6 +66,7 @@ def draw(material: Material) -> list[Figure]:
     """Draw every figure that the run has something for."""
     style.prepare()
     from agentsim.report.figures.attributes import means_by_attribute
+    from agentsim.report.figures.groups import means_by_group
     from agentsim.report.figures.guesses import guesses_by_round
     from agentsim.report.figures.means import means_by_round
     from agentsim.report.figures.statuses import statuses_by_round
@@ -73,6 +74,7 @@ def draw(material: Material) -> list[Figure]:
     sketches: dict[str, tuple[str, Callable[[Material], Sketch | None]]] = {
         "means_by_round": ("Means by round", means_by_round),
         "guesses_by_round": ("Guesses by round", guesses_by_round),
+        "means_by_group": ("Means by group", means_by_group),
         "means_by_attribute": ("Means by attribute", means_by_attribute),
         "statuses_by_round": ("Statuses by round", statuses_by_round),
     }

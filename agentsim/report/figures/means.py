@@ -134,16 +134,9 @@ def _sessions(axis: Any, rounds: list[Data], sessions: int, handles: dict[str, A
 
 
 def _axes(axis: Any, rounds: list[int], material: Material) -> None:
-    from matplotlib.ticker import MaxNLocator
-
     axis.set_xlabel("round")
     axis.set_ylabel(material.unit)
-    axis.set_xlim(min(rounds) - 0.3, max(rounds) + 0.3)
-    if len(rounds) == 1:
-        axis.set_xlim(rounds[0] - 1, rounds[0] + 1)
-        axis.set_xticks(rounds)
-    else:
-        axis.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
+    style.round_axis(axis, rounds)
     axis.grid(axis="x", visible=False)
     low, high = axis.get_ylim()
     least, most = material.limits

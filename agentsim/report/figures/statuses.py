@@ -40,7 +40,7 @@ def statuses_by_round(material: Material) -> Sketch | None:
         left = left + shares[:, k]
     labels = []
     for i, j in shown:
-        group = f", {counts.groups[j]}" if counts.groups[j] else ""
+        group = f", {style.short(counts.groups[j])}" if counts.groups[j] else ""
         labels.append(f"round {counts.rounds[i]}{group}  (n {count(int(totals[i, j]))})")
     axis.set_yticks(range(len(shown)), labels)
     axis.set_ylim(len(shown) - 0.5, -0.5)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from agentsim.report.words import printable
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MplFigure
@@ -63,6 +65,7 @@ HATCHES = {
     "failed": "++++",
 }
 _PNG_DPI = 230
+_LONGEST_NAME = 22
 _FALLBACKS = (
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
@@ -151,6 +154,24 @@ def new(height_in: float, rows: int = 1, **options: Any) -> tuple[MplFigure, lis
     figure = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
     axes = figure.subplots(rows, 1, squeeze=False, **options)
     return figure, list(axes[:, 0])
+
+
+def round_axis(axis: Axes, rounds: list[int]) -> None:
+    """An axis of whole rounds."""
+    from matplotlib.ticker import MaxNLocator
+
+    if len(rounds) == 1:
+        axis.set_xlim(rounds[0] - 1, rounds[0] + 1)
+        axis.set_xticks(rounds)
+    else:
+        axis.set_xlim(min(rounds) - 0.3, max(rounds) + 0.3)
+        axis.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
+
+
+def short(name: str) -> str:
+    """A name that was given by others, short enough for a label."""
+    name = printable(name)
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
 
 
 def legend_below(
