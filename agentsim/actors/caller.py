@@ -127,6 +127,7 @@ class Caller:
         self._lost: dict[int, str] = {}
         self._scheduled = False
         self._arrived = threading.Condition()
+        self._interrupted: BaseException | None = None
 
     @property
     def pending(self) -> int:
@@ -223,14 +224,27 @@ class Caller:
         Raises:
             TimeoutError: it does not hold in time.
             WouldBlock: this is the loop's own thread.
+            BaseException: what `interrupt` was given.
         """
         if condition():
             return
+        if self._interrupted is not None:
+            raise self._interrupted
         if _running_loop() is self._loop:
             raise WouldBlock
         with self._arrived:
-            if not self._arrived.wait_for(condition, timeout_s):
-                raise TimeoutError(f"no result within {timeout_s:g} s")
+            ended = self._arrived.wait_for(
+                lambda: condition() or self._interrupted is not None, timeout_s
+            )
+        if self._interrupted is not None:
+            raise self._interrupted
+        if not ended:
+            raise TimeoutError(f"no result within {timeout_s:g} s")
+
+    def interrupt(self, error: BaseException) -> None:
+        """Raise in every thread that waits, now and from now on; from any thread."""
+        self._interrupted = error
+        self.notify()
 
     def fetch(self, placeholder: Placeholder) -> None:
         """Ask for a result that waits at its worker."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
-import inspect
 import logging
 import traceback
 from collections import defaultdict
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from agentsim.actors.agent import Agent, public_methods
+from agentsim.actors.agent import Agent
 from agentsim.actors.codec import Codec
 from agentsim.actors.gather import Gather
 from agentsim.actors.mailbox import Entry, Mailbox
@@ -25,7 +24,6 @@ from agentsim.actors.messages import (
     CallMany,
     Cancel,
     Create,
-    Done,
     Drop,
     Fetch,
     Lost,
@@ -34,8 +32,10 @@ from agentsim.actors.messages import (
     Value,
     caller_of,
 )
+from agentsim.actors.outcomes import Outcomes
 from agentsim.actors.placeholder import CallCancelled, RemoteFailure
 from agentsim.actors.refs import AgentRef, ResultRef
+from agentsim.actors.residents import MANY, CouldNotBeMade, House
 from agentsim.errors import PeerLost
 
 _log = logging.getLogger(__name__)
@@ -43,49 +43,12 @@ _log = logging.getLogger(__name__)
 Post = Callable[[int, Sequence[ActorMessage]], None]
 """Sends messages to a worker or the centre, in order; called on the loop."""
 
-# Results up to this size travel with the news that they are there; larger ones when asked for.
-_INLINE_BYTES = 64 * 1024
-# The garbage collector would walk all agents again and again while this many begin to act.
-_MANY = 10_000
-
 _chain: contextvars.ContextVar[tuple[int, ...]] = contextvars.ContextVar("chain", default=())
 
 
 def current_chain() -> list[int]:
     """The calls that led to the code that runs now, outermost first."""
     return list(_chain.get())
-
-
-@dataclass(frozen=True, slots=True)
-class _Method:
-    function: Callable[..., Any]
-    is_async: bool
-    blocking: bool
-
-
-@dataclass(slots=True)
-class _Group:
-    """Agents that were made together.
-
-    Attributes:
-        agents: index → the agent, or why it could not be made.
-    """
-
-    cls: type[Agent]
-    allowed: frozenset[str] = frozenset()
-    agents: dict[int, Agent | RemoteError] = field(default_factory=dict)
-    methods: dict[str, _Method | None] = field(default_factory=dict)
-
-    def method(self, name: str) -> _Method | None:
-        """The method of this name, None when the class has none that may be called."""
-        if name not in self.methods:
-            found = None
-            if name in self.allowed:
-                function = getattr(self.cls, name)
-                is_async = inspect.iscoroutinefunction(function)
-                found = _Method(function, is_async, self.cls.blocking and not is_async)
-            self.methods[name] = found
-        return self.methods[name]
 
 
 @dataclass(slots=True, eq=False)
@@ -129,19 +92,16 @@ class ActorHost:
         self._proxy = proxy
         self._loop = asyncio.get_running_loop()
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="agents")
-        self._groups: dict[int, _Group] = {}
-        # Only agents that have work have a mailbox. Agents that were begun by a group call while
-        # they had nothing else to do are in `_lone`, which costs less.
-        self._dropped: set[int] = set()
+        self._house = House(find, self._made_from, self._error_of)
+        self._outcomes = Outcomes(self._out)
+        # Calls for agents that are still on their way from the centre, by group.
         self._early: dict[int, list[Call]] = {}
+        # Only agents that have work have a mailbox. Those that were begun by a group call while
+        # they had nothing else to do are in `_lone`, which costs less.
         self._boxes: dict[int, Mailbox] = {}
         self._lone: dict[int, int] = {}
         self._queued: dict[int, _Queued] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._unfinished: set[int] = set()
-        self._unwanted: set[int] = set()
-        self._results: dict[int, Value] = {}
-        self._asked: dict[int, list[int]] = {}
         self._fetching: dict[int, tuple[int, list[int]]] = {}
         self._gathers: dict[int, tuple[Gather, int]] = {}
         self._outbox: dict[int, list[ActorMessage]] = defaultdict(list)
@@ -151,12 +111,12 @@ class ActorHost:
     @property
     def agents(self) -> int:
         """Agents that live here."""
-        return sum(len(group.agents) for group in self._groups.values())
+        return len(self._house)
 
     @property
     def kept(self) -> int:
         """Results that are kept for somebody."""
-        return len(self._results)
+        return len(self._outcomes)
 
     def take(self, message: ActorMessage) -> None:
         """Do what a message says; on the loop.
@@ -170,9 +130,9 @@ class ActorHost:
             case CallMany():
                 self._call_many(message)
             case Release(ids):
-                self._release(ids)
+                self._outcomes.release(ids)
             case Fetch(id, to):
-                self._serve(id, to)
+                self._outcomes.ask(id, to)
             case Value():
                 self._fetched(message)
             case Create():
@@ -181,8 +141,7 @@ class ActorHost:
                 for id in ids:
                     self._cancel(id)
             case Drop(group):
-                self._groups.pop(group, None)
-                self._dropped.add(group)
+                self._house.drop(group)
             case Lost():
                 self._lose(message)
             case _:
@@ -196,44 +155,16 @@ class ActorHost:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    # --- agents
-
     def _create(self, message: Create) -> None:
-        self._add(message)
+        self._house.add(message)
         for call in self._early.pop(message.group, []):
             self._enqueue(call)
-
-    def _add(self, message: Create) -> None:
-        indices = range(message.first, message.first + message.count)
-        try:
-            cls = self._find(message.path)
-        except Exception as error:  # noqa: BLE001 - the user's module may raise anything
-            refused = self._error_of(error)
-            _log.warning("cannot make agents of %s: %s", message.path, refused.message)
-            group = self._groups.setdefault(message.group, _Group(Agent))
-            group.agents.update(dict.fromkeys(indices, refused))
-            return
-        group = self._groups.setdefault(message.group, _Group(cls, public_methods(cls)))
-        shared = len(message.arguments) == 1  # also of one agent alone
-        for place, index in enumerate(indices):
-            group.agents[index] = self._make(cls, message.arguments[0 if shared else place])
-        if message.count >= _MANY:
-            gc.freeze()
-
-    def _make(self, cls: type[Agent], body: bytes) -> Agent | RemoteError:
-        try:
-            args, kwargs = self._arguments(body, {})
-            # Past the metaclass, which remembers how an object was made so that it can move.
-            agent: Agent = type.__call__(cls, *args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - a user's constructor may raise anything
-            return self._error_of(error)
-        return agent
 
     # --- single calls
 
     def _enqueue(self, call: Call) -> None:
-        self._unfinished.add(call.id)
-        group = self._groups.get(call.group)
+        self._outcomes.begin(call.id)
+        group = self._house.group(call.group)
         if group is None or call.index not in group.agents:
             self._unknown(call)
             return
@@ -249,7 +180,7 @@ class ActorHost:
 
     def _unknown(self, call: Call) -> None:
         """An agent that is not here was released, or is still on its way from the centre."""
-        if call.group not in self._dropped:
+        if not self._house.dropped(call.group):
             self._early.setdefault(call.group, []).append(call)
             return
         message = f"agent {call.index} of group {call.group} was released"
@@ -266,10 +197,10 @@ class ActorHost:
     def _begin(self, key: int) -> None:
         """Begin the calls of an agent that may begin."""
         box = self._boxes.get(key)
-        group = self._groups.get(key >> 32)
+        group = self._house.group(key >> 32)
         if box is None:
             return
-        concurrent = group is not None and group.cls.concurrent
+        concurrent = group is not None and group.concurrent
         while (entry := box.next(concurrent=concurrent)) is not None:
             queued = self._queued.pop(entry.id)
             if not self._run(key, queued):
@@ -280,33 +211,30 @@ class ActorHost:
     def _run(self, key: int, queued: _Queued) -> bool:
         """Carry a call out; True while it goes on."""
         call = queued.call
+        group = self._house.group(call.group)
         try:
-            group = self._groups[call.group]
-            agent = group.agents[call.index]
-            if isinstance(agent, RemoteError):
-                self._finish(call.id, None, agent)
-                return False
-            method = group.method(call.method)
-            if method is None:
-                raise AttributeError(f"{group.cls.__qualname__} has no method `{call.method}`")
+            if group is None:
+                raise LookupError(f"agent {call.index} of group {call.group} was released")
+            agent, method = group.called(call.index, call.method)
             args, kwargs = self._arguments(call.arguments, queued.values)
         except Exception as error:  # noqa: BLE001 - what a peer sent may be anything
             self._finish(call.id, None, self._error_of(error))
             return False
         function = partial(method.function, agent, *args, **kwargs)
         chain = (*call.chain, call.id)
-        if method.is_async or method.blocking:
+        if method.waits:
             work = self._awaited(key, call.id, chain, function, method.blocking)
             self._tasks[call.id] = self._loop.create_task(work)
             return True
         token = _chain.set(chain)
+        value, failed = None, None
         try:
-            value, error = self._encoded(call.id, function()), None
-        except Exception as raised:  # noqa: BLE001 - a user's method may raise anything
-            value, error = None, self._error_of(raised)
+            value = self._encoded(call.id, function())
+        except Exception as error:  # noqa: BLE001 - a user's method may raise anything
+            failed = self._error_of(error)
         finally:
             _chain.reset(token)
-        self._finish(call.id, value, error)
+        self._finish(call.id, value, failed)
         return False
 
     async def _awaited(
@@ -318,7 +246,7 @@ class ActorHost:
         blocking: bool,
     ) -> None:
         _chain.set(chain)
-        value, error = None, None
+        value, failed = None, None
         try:
             if blocking:
                 context = contextvars.copy_context()
@@ -327,11 +255,11 @@ class ActorHost:
                 result = await function()
             value = self._encoded(id, result)
         except asyncio.CancelledError:
-            error = self._cancelled()
-        except Exception as raised:  # noqa: BLE001 - a user's method may raise anything
-            error = self._error_of(raised)
+            failed = self._cancelled()
+        except Exception as error:  # noqa: BLE001 - a user's method may raise anything
+            failed = self._error_of(error)
         self._tasks.pop(id, None)
-        self._finish(id, value, error)
+        self._finish(id, value, failed)
         box = self._boxes.get(key)
         if box is not None:
             box.end(id)
@@ -347,9 +275,9 @@ class ActorHost:
         """
         send = partial(self._out, caller_of(message.id))
         gather = Gather(message, send, self._codec, self._where, self._loop)
-        group = self._groups.get(message.group)
+        group = self._house.group(message.group)
         method = group.method(message.method) if group is not None else None
-        slow = group is None or method is None or method.blocking or group.cls.concurrent
+        slow = group is None or method is None or method.blocking or group.concurrent
         if slow or message.needs:
             for offset in range(message.count):
                 self._one_of_many(message, offset, gather)
@@ -357,7 +285,7 @@ class ActorHost:
         assert group is not None
         assert method is not None
         arguments = self._shared_arguments(message.arguments)
-        if method.is_async and message.count >= _MANY:
+        if method.waits and message.count >= MANY:
             gc.disable()
         for offset in range(message.count):
             index = message.first + offset
@@ -368,7 +296,7 @@ class ActorHost:
                 continue
             args, kwargs = arguments or self._arguments(message.arguments, {})
             chain = (*message.chain, message.id + offset)
-            if method.is_async:
+            if method.waits:
                 work = method.function(agent, *args, **kwargs)
                 self._lone[key] = chain[-1]
                 task = self._loop.create_task(self._lone_call(key, chain, work, gather, offset))
@@ -436,42 +364,20 @@ class ActorHost:
         return b"" if value is None else self._codec.encode(value, path="result")
 
     def _finish(self, id: int, value: Any, error: RemoteError | None) -> None:
-        self._unfinished.discard(id)
         gathered = self._gathers.pop(id, None)
-        if gathered is not None:
-            gather, offset = gathered
-            if error is not None:
-                gather.error(offset, error)
-            else:
-                gather.value(offset, value)
+        if gathered is None:
+            self._outcomes.end(id, value, error)
             return
-        result = Value(id, value, error)
-        wanted = id not in self._unwanted
-        self._unwanted.discard(id)
-        if wanted:
-            self._results[id] = result
-        inline = value is None or len(value) <= _INLINE_BYTES
-        self._out(caller_of(id), Done(id, value if inline else None, error))
-        for to in self._asked.pop(id, ()):
-            self._out(to, result)
-
-    def _release(self, ids: list[int]) -> None:
-        for id in ids:
-            if self._results.pop(id, None) is None and id in self._unfinished:
-                self._unwanted.add(id)
-
-    def _serve(self, id: int, to: int) -> None:
-        """Send a result, or note who wants it.
-
-        A result that is wanted is pinned by its caller, so a call that is not known here has not
-        arrived yet: the question came by a shorter way.
-        """
-        if id in self._results:
-            self._out(to, self._results[id])
+        gather, offset = gathered
+        if error is not None:
+            gather.error(offset, error)
         else:
-            self._asked.setdefault(id, []).append(to)
+            gather.value(offset, value)
 
     # --- arguments
+
+    def _made_from(self, body: bytes) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return self._arguments(body, {})
 
     def _arguments(
         self, body: bytes, values: dict[int, bytes]
@@ -497,7 +403,7 @@ class ActorHost:
             message = self._lost[need.worker]
             self._loop.call_soon(self._fetched, Value(need.call, None, _gone(message)))
         elif need.worker == self._number:
-            self._serve(need.call, self._number)
+            self._outcomes.ask(need.call, self._number)
         else:
             self._out(need.worker, Fetch(need.call, self._number))
 
@@ -544,7 +450,7 @@ class ActorHost:
     def _error_of(self, error: Exception) -> RemoteError:
         if isinstance(error, PeerLost):
             return _gone(str(error))
-        if isinstance(error, RemoteFailure):
+        if isinstance(error, RemoteFailure | CouldNotBeMade):
             return error.remote
         name = type(error).__qualname__
         if type(error).__module__ != "builtins":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agentsim.actors.messages import RemoteError
@@ -233,7 +234,7 @@ class GroupPlaceholder:
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         """(agent, result) in the order in which they come, waiting for each."""
         for place in range(self._count):
-            self._caller.wait(lambda place=place: len(self._order) > place, None)
+            self._caller.wait(partial(self._have, place + 1), None)
             agent = self._order[place]
             if agent in self._errors:
                 raise self._errors[agent]
@@ -257,6 +258,9 @@ class GroupPlaceholder:
 
     def _complete(self) -> bool:
         return len(self._order) == self._count
+
+    def _have(self, count: int) -> bool:
+        return len(self._order) >= count
 
     def _decided(self) -> bool:
         return self._complete() or bool(self._errors)

@@ -73,8 +73,12 @@ def shape_of(kind: type, modules: Collection[str]) -> Shape:
     path = f"{kind.__module__}:{kind.__qualname__}"
     category = _category(kind)
     if category is None:
+        kinds = "dataclass, msgspec.Struct, NamedTuple or enum"
+        if kind.__module__ in modules or kind.__module__ == "__main__":
+            raise Refused(f"is a {path}, which is no {kinds}: make it one")
         raise Refused(
-            f"is a {path}, which is no dataclass, msgspec.Struct, NamedTuple or enum: make it one"
+            f"is a {path}, which does not travel; pass plain data, or a {kinds} of the run's "
+            f"modules ({_listed(modules)})"
         )
     if kind.__module__ not in modules:
         raise Refused(_not_allowed(kind, modules))
@@ -240,8 +244,12 @@ def _not_allowed(kind: type, modules: Collection[str]) -> str:
     what = f"is a {kind.__module__}:{kind.__qualname__}"
     if kind.__module__ == "__main__":
         return f"{what}, of the program itself: move the class into a module, and name that"
-    known = ", ".join(sorted(modules)) or "none"
-    return f"{what}, and {kind.__module__} is none of the run's modules ({known}): add it"
+    listed = _listed(modules)
+    return f"{what}, and {kind.__module__} is none of the run's modules ({listed}): add it"
+
+
+def _listed(modules: Collection[str]) -> str:
+    return ", ".join(sorted(modules)) or "there are none"
 
 
 def _named(path: str, modules: Collection[str]) -> type | None:

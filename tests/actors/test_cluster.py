@@ -372,6 +372,7 @@ def test_everything_fails_when_the_cluster_closes() -> None:
 def test_the_module_travels_as_its_source() -> None:
     assert my_agents.__file__ is not None
     with Cluster.local(workers=1, modules=["my_agents"]) as cluster:
+        failing = Echo.on(cluster).fail("x")
         with pytest.raises(RemoteFailure) as caught:
-            Echo.on(cluster).fail("x").result(WAIT_S)
+            failing.result(WAIT_S)
     assert my_agents.__file__ not in str(caught.value)

@@ -28,7 +28,7 @@ def test_the_run_ends_in_order_when_interrupted(program, scenario, phase, number
     process = program.begin("run", scenario(model=SLOW_DUMMY), "--out", "R")
     reach(program, process, phase)
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=30)
     assert process.returncode == code, err
     assert "interrupted; what was completed is in R" in err
     assert "Traceback" not in err
