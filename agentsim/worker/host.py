@@ -23,6 +23,7 @@ from agentsim.worker.players import Players
 from agentsim.worker.scripted import Shard, act
 
 if TYPE_CHECKING:
+    from agentsim.chat import Client
     from agentsim.worker.actors import Actors
 
 _log = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class Host:
         self._put = put
         self._folder = folder
         self._actors: Actors | None = None
+        self._chat: Client | None = None
         self._posted: asyncio.Queue[Envelope] = asyncio.Queue()
         self._posting: asyncio.Task[None] | None = None
         self._scripted: scripted.Scripted | None = None
@@ -78,6 +80,8 @@ class Host:
                 self._act_on(envelope.body)
             case Kind.COMPLETIONS if self._players is not None:
                 await self._players.digest(decode(envelope.body, list[Completion]))
+            case Kind.COMPLETIONS if self._chat is not None:
+                self._chat.take(decode(envelope.body, list[Completion]))
             case _:
                 raise ValueError(f"a worker has no use for a message of kind {envelope.kind.name}")
 
@@ -92,14 +96,30 @@ class Host:
             from agentsim.worker.actors import Actors  # built-in games do without
 
             self._actors = Actors(self._worker, messages[0], self._folder, self._post)
+            self._chat = self._open_chat()
             messages = messages[1:]
         if self._actors is not None:
             self._actors.take(messages)
 
+    def _open_chat(self) -> Client:
+        """What carries out the agents' calls of language models."""
+        from agentsim.chat import Client, use
+
+        client = Client(
+            self._worker,
+            asyncio.get_running_loop(),
+            lambda requests: self._post_later(Kind.REQUESTS, NODE, requests),
+            lambda attempts: self._post_later(Kind.ATTEMPTS, ORCHESTRATOR, attempts),
+        )
+        use(client)  # here, where all of the agents' calls begin
+        return client
+
     def _post(self, to: int, messages: Sequence[ActorMessage]) -> None:
-        """Send actor messages with the next breath, however many wait."""
-        envelope = Envelope(Kind.ACTORS, to, self._worker, encode(messages))
-        self._posted.put_nowait(envelope)
+        self._post_later(Kind.ACTORS, to, messages)
+
+    def _post_later(self, kind: Kind, to: int, message: object) -> None:
+        """Send with the next breath, in order, however many wait."""
+        self._posted.put_nowait(Envelope(kind, to, self._worker, encode(message)))
         if self._posting is None or self._posting.done():
             self._posting = asyncio.ensure_future(self._post_all())
 
