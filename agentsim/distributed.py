@@ -8,7 +8,16 @@ import itertools
 import logging
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -40,7 +49,7 @@ from agentsim.errors import PeerLost, UserError
 from agentsim.launch import LocalLauncher
 from agentsim.plan import RunPlan, place
 from agentsim.rpc.codec import decode
-from agentsim.rpc.envelope import Kind
+from agentsim.rpc.envelope import Envelope, Kind
 
 _log = logging.getLogger(__name__)
 # Constructor arguments of this many agents travel in one message, and at most so many bytes.
@@ -346,28 +355,55 @@ class Cluster:
     async def _live(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        self._outbox = asyncio.Queue()
         with tempfile.TemporaryDirectory(prefix="agentsim-logs-") as folder:
             log_dir = self._log_dir or Path(folder)
             log_dir.mkdir(parents=True, exist_ok=True)
             launcher = LocalLauncher(log_dir)
-            async with open_cluster(self._plan, launcher, {}, _log.warning) as self._nodes:
-                for worker in range(self.workers):
-                    await self._nodes.send(worker, Kind.ACTORS, [self._setup()])
-                self._caller = Caller(
-                    CENTRE, self._loop, self._codec, self._post, proxy=self._proxy
-                )
-                tasks = [asyncio.ensure_future(self._send()), asyncio.ensure_future(self._read())]
+            async with (
+                open_cluster(self._plan, launcher, {}, _log.warning) as nodes,
+                self.attached(nodes) as broken,
+            ):
                 self._ready.set()
                 stopping = asyncio.ensure_future(self._stop.wait())
-                await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
-                for task in (*tasks, stopping):
-                    task.cancel()
-                results = await asyncio.gather(*tasks, return_exceptions=True)
-                broken = next((r for r in results if isinstance(r, Exception)), None)
-                reason = "the cluster was closed" if broken is None else str(broken)
-                for worker in range(self._next_worker):
-                    self._caller.lose(Lost(worker, reason))
+                ends: list[asyncio.Future[Any]] = [broken, stopping]
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                stopping.cancel()
+
+    @asynccontextmanager
+    async def attached(
+        self, nodes: Nodes, other: Callable[[Envelope], None] | None = None
+    ) -> AsyncIterator[asyncio.Future[None]]:
+        """Live on nodes that somebody else has opened, and on the loop that runs.
+
+        Args:
+            nodes: with the workers of this cluster's hostfile.
+            other: is given the messages that are not the actors' own.
+
+        Yields:
+            What raises when the nodes fail.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._nodes = nodes
+        self._outbox = asyncio.Queue()
+        for worker in range(self.workers):
+            await nodes.send(worker, Kind.ACTORS, [self._setup()])
+        self._caller = Caller(CENTRE, self._loop, self._codec, self._post, proxy=self._proxy)
+        tasks = [asyncio.ensure_future(self._send()), asyncio.ensure_future(self._read(other))]
+        broken = asyncio.ensure_future(_first(tasks))
+        try:
+            yield broken
+        finally:
+            for task in (*tasks, broken):
+                task.cancel()
+            results = await asyncio.gather(*tasks, broken, return_exceptions=True)
+            error = next((r for r in results if isinstance(r, Exception)), None)
+            reason = "the cluster was closed" if error is None else str(error)
+            for worker in range(self._next_worker):
+                self._caller.lose(Lost(worker, reason))
+
+    def interrupt(self, error: BaseException) -> None:
+        """Raise in whoever waits for a result in a thread, now and from now on."""
+        self._caller.interrupt(error)
 
     def _setup(self) -> Setup:
         hosts = [host.address for host in self._plan.hosts for _ in range(host.workers)]
@@ -388,7 +424,7 @@ class Cluster:
                     self._lose(error)
                     break
 
-    async def _read(self) -> None:
+    async def _read(self, other: Callable[[Envelope], None] | None) -> None:
         while True:
             try:
                 envelope = await self._nodes.receive()
@@ -398,6 +434,8 @@ class Cluster:
                 self._lose(error)
                 continue
             if envelope.kind is not Kind.ACTORS:
+                if other is not None:
+                    other(envelope)
                 continue
             try:
                 messages = decode(envelope.body, list[ActorMessage])
@@ -423,6 +461,13 @@ class Cluster:
 
     def _proxy(self, reference: AgentRef) -> Proxy:
         return Proxy(reference, self._caller, self._find)
+
+
+async def _first(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Wait for the first task to end, and raise what it raised."""
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()
 
 
 def _split(arguments: Any) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
