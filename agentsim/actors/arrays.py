@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from agentsim.actors.wire import DATA_CODE, MAX_BYTES, MAX_DEPTH, BadValue, Kind, Refused, mark
 
 _SIMPLE = re.compile(
-    r"[<>|](?:b1|[iu][1248]|f[248]|c(?:8|16)|[SUV]\d{1,9}"
+    r"[<>|](?:b1|[iu][1248]|f[248]|c(?:8|16)|[SUV][1-9]\d{0,8}"
     r"|[mM]8(?:\[(?:[1-9]\d{0,8})?(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?)"
 )
 """What `dtype.str` may be. Nothing else is given to `numpy.dtype`, which can do more."""
