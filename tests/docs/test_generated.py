@@ -20,7 +20,18 @@ KINDS = {"scenario": "scenarios", "population": "populations", "hostfile": "host
 SHIPPED = [(kind, path) for kind, name in KINDS.items() for path in (ROOT / name).glob("*.yaml")]
 ROOTS = (Scenario, Population, Hostfile, *GAMES.values(), *reference.MODELS)
 UNITS = (
-    *("asked", "attribute", "everything", "game", "guesses", "level", "number", "player", "points"),
+    *(
+        "asked",
+        "attribute",
+        "everything",
+        "game",
+        "group",
+        "guesses",
+        "level",
+        "number",
+        "player",
+        "points",
+    ),
     *("process", "repetition", "repl", "request", "round", "second", "share", "temperature"),
     *("thread", "token"),
 )
@@ -53,10 +64,8 @@ def test_a_stale_page_is_named(
     monkeypatch.setattr("sys.argv", ["build.py", "--check"])
     assert build.main() == 1
     said = capsys.readouterr().err.splitlines()
-    assert said == [
-        f"docs/{name} is stale; run: make docs"
-        for name in ("reference/models.md", "errors/unknown-key.md")
-    ]
+    for name in ("docs/reference/models.md", "docs/errors/unknown-key.md"):
+        assert f"{name} is stale; run: make docs" in said
 
 
 def test_every_kind_of_file_has_a_page_with_every_key(build: ModuleType) -> None:
