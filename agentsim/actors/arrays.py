@@ -107,13 +107,13 @@ def _named(dtype: np.dtype[Any], what: str) -> Any:
     name = dtype.str
     if dtype.hasobject:
         raise Refused(f"is {what} of Python objects; pass a list, or {what} of numbers")
+    if dtype.itemsize == 0:
+        raise Refused(f"is {what} of {dtype}, whose items have no bytes")
     if not _SIMPLE.fullmatch(name):
         raise Refused(
             f"is {what} of {dtype}, which has no fixed size and meaning on every machine; "
             "convert it with .astype(…)"
         )
-    if dtype.itemsize == 0:
-        raise Refused(f"is {what} of {dtype}, whose items have no bytes")
     return name
 
 
