@@ -30,6 +30,7 @@ class Stream(IntEnum):
     TIE = 6
     MODEL_SEED = 7
     NAME = 8
+    GROUP = 9
 
 
 def threefry(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from agentsim.config.made import MadePersonas
+from agentsim.config.population import Population
 from agentsim.config.scenario import Scenario
 from agentsim.config.tree import Node, beside, find, given, place, text_at
 from agentsim.errors import Finding
@@ -37,16 +38,23 @@ class GameFinding:
 class ChecksScenario(Protocol):
     """A game model that checks the scenario around it."""
 
-    def findings(self, scenario: Scenario) -> Iterable[GameFinding]:
-        """What cannot be run with this game."""
+    def findings(self, scenario: Scenario, population: Population | None) -> Iterable[GameFinding]:
+        """What cannot be run with this game.
+
+        Args:
+            scenario: around the game.
+            population: None where the scenario names none, or one that is not right.
+        """
         ...
 
 
-def of_game(game: object, scenario: Scenario, node: Node) -> list[Finding]:
+def of_game(
+    game: object, scenario: Scenario, population: Population | None, node: Node
+) -> list[Finding]:
     """What the game has to say, at its places in the file."""
     if not isinstance(game, ChecksScenario):
         return []
-    return [_placed(item, node) for item in game.findings(scenario)]
+    return [_placed(item, node) for item in game.findings(scenario, population)]
 
 
 def _placed(item: GameFinding, node: Node) -> Finding:

@@ -88,7 +88,7 @@ def load(
     Args:
         path: the scenario.
         games: the models of the `game:` part by `type`. A model may have a method
-            `findings(scenario)` (`checks.ChecksScenario`).
+            `findings(scenario, population)` (`checks.ChecksScenario`).
         overrides: values from the command line: dotted key, YAML text, flag.
         hosts: hostfile to take instead of the scenario's, relative to the current directory.
         workers: workers for each host instead of the hostfile's.
@@ -109,7 +109,7 @@ def load(
     people, made = _people(reading, root)
     hostfile = _hostfile(reading, root, hosts, workers)
     if scenario and scenario.value and game:
-        reading.add(checks.of_game(game, scenario.value, scenario.node))
+        reading.add(checks.of_game(game, scenario.value, people, scenario.node))
     if scenario and scenario.value and made:
         reading.add(checks.of_made(made, scenario.value, scenario.node))
     if reading.findings or scenario is None or scenario.value is None or game is None:
@@ -236,7 +236,7 @@ def _named_here(findings: Iterable[Finding], named: Place | None) -> Iterable[Fi
 def _scenario(
     reading: _Reading, root: Node, games: Games[str, type[FileModel]]
 ) -> tuple[Checked[Scenario], BaseModel | None]:
-    kept = served.scenario(root, games.get(text_at(root, "game", "type") or ""))
+    kept = served.scenario(root)
     checked = check(Scenario, kept)
     reading.add(checked.findings)
     reading.add(checks.across(checked.node))

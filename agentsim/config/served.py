@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from pydantic import BaseModel
-
 from agentsim.config.tree import (
     Mapping,
     Node,
@@ -59,14 +57,9 @@ class Kept:
     dropped: tuple[Path, ...]
 
 
-def scenario(node: Node, game: type[BaseModel] | None) -> Kept:
-    """Sort out a scenario.
-
-    Args:
-        node: the scenario's tree.
-        game: the model of its game, None if that is not known.
-    """
-    return _kept(node, _UNSET, _of_scenario(node, game))
+def scenario(node: Node) -> Kept:
+    """Sort out a scenario."""
+    return _kept(node, _UNSET, _of_scenario(node))
 
 
 def population(node: Node) -> Kept:
@@ -83,12 +76,12 @@ def hostfile(node: Node) -> Kept:
     return _kept(node, [*top, *unset], _of_hostfile(node, [*top, *unset]))
 
 
-_UNSET: tuple[Path, ...] = (("sweep",), ("limits", "cost_usd"), ("game", "groups"))
+_UNSET: tuple[Path, ...] = (("sweep",), ("limits", "cost_usd"))
 _HOST_KEYS = ("gpus", "python", "setup", "port", "env")
 _SCRIPTED = "cognitive_hierarchy, level_k, random, dummy"
 
 
-def _of_scenario(node: Node, game: type[BaseModel] | None) -> Iterator[Unserved]:
+def _of_scenario(node: Node) -> Iterator[Unserved]:
     for path in _UNSET:
         if _asked(find(node, *path)):
             yield Unserved(path, path)
@@ -105,21 +98,6 @@ def _of_scenario(node: Node, game: type[BaseModel] | None) -> Iterator[Unserved]
     prompt = find(node, "prompt")
     if isinstance(prompt, Mapping) and prompt.entries.keys() & {"system", "user"}:
         yield Unserved(("prompt",), ("prompt",), "{system, user}")
-    yield from _announce(node, game)
-
-
-def _announce(node: Node, game: type[BaseModel] | None) -> Iterator[Unserved]:
-    announce = find(node, "game", "announce")
-    inside: list[Path] = [("game", "announce", "to")]
-    if isinstance(announce, Sequence):
-        inside += [("game", "announce", index, "to") for index in range(len(announce.items))]
-    for path in inside:
-        if find(node, *path) is not None:
-            yield Unserved(path, ("game", "announce"))
-            return
-    for key in ("to", "scope"):
-        if _asked(find(node, "game", key)) and not (game and key in game.model_fields):
-            yield Unserved(("game", key), ("game", key))
 
 
 def _of_population(node: Node) -> Iterator[Unserved]:

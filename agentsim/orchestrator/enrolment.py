@@ -1,12 +1,18 @@
-"""Tells workers who they host."""
+"""Tells workers who they host, and in which groups they play."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
+import pyarrow as pa
+
+from agentsim.games.guess_average import AttributeGroups, GuessAverageSpec, by_category, by_count
 from agentsim.plan import RunPlan, Shard
 from agentsim.population import read_personas
+from agentsim.results import Grouping
+from agentsim.results.columns import to_numpy
 from agentsim.rpc.control import Enrol
 from agentsim.rpc.envelope import Envelope, Kind
 
@@ -24,21 +30,54 @@ class Workers(Protocol):
         """The next message of any worker."""
 
 
-async def enrol(workers: Workers, plan: RunPlan, session: int, personas: Path | None) -> None:
+def grouping(
+    game: GuessAverageSpec, agents: int, *, seed: int, session: int, personas: Path
+) -> Grouping:
+    """The groups and markets of one session.
+
+    Args:
+        game: says what groups there are.
+        agents: of the session.
+        seed: the scenario's seed.
+        session: from 1.
+        personas: file of the population; read where groups are by an attribute.
+
+    Raises:
+        ResultsError: the file cannot be read.
+    """
+    if not isinstance(game.groups, AttributeGroups):
+        return by_count(game, agents, seed=seed, session=session)
+    name = game.groups.by
+    column = read_personas(personas, session=session, columns=[name]).column(name)
+    whole: Any = column.combine_chunks()
+    categories: Any = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+    codes = to_numpy(categories.indices).astype(np.int64)
+    return by_category(game, categories.dictionary.to_pylist(), codes)
+
+
+async def enrol(
+    workers: Workers,
+    plan: RunPlan,
+    session: int,
+    *,
+    groups: Grouping,
+    personas: Path | None,
+) -> None:
     """Enrol the agents of one session at their workers.
 
     Args:
+        groups: of the session.
         personas: file of the persona texts; None when no prompt shows them.
     """
     for shard in plan.shards:
-        if personas is None:
-            message = Enrol(session, shard.first, shard.count)
-            await workers.send(shard.worker, Kind.ENROL, message)
-            continue
-        for part in _parts(shard):
-            table = read_personas(personas, session=session, first=part.first, count=part.count)
-            backgrounds = [str(text) for text in table.column("background").to_pylist()]
-            message = Enrol(session, part.first, part.count, backgrounds)
+        parts = [shard] if personas is None else _parts(shard)
+        for part in parts:
+            backgrounds: list[str] = []
+            if personas is not None:
+                table = read_personas(personas, session=session, first=part.first, count=part.count)
+                backgrounds = [str(text) for text in table.column("background").to_pylist()]
+            whose = groups.record(session, slice(part.first, part.first + part.count))
+            message = Enrol(session, part.first, part.count, backgrounds, whose)
             await workers.send(shard.worker, Kind.ENROL, message)
 
 

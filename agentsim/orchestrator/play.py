@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agentsim.config.scenario import Scenario
 from agentsim.errors import LimitReached
-from agentsim.games.guess_average import GuessAverageSpec, settle, to_settle
-from agentsim.orchestrator.enrolment import Workers, enrol
-from agentsim.orchestrator.limits import check_missing, check_tokens
+from agentsim.games.guess_average import GuessAverageSpec, Sides, settle, to_settle
+from agentsim.ids import Round
+from agentsim.orchestrator.enrolment import Workers, enrol, grouping
+from agentsim.orchestrator.limits import Missing, check_tokens
 from agentsim.orchestrator.observer import Observer
 from agentsim.orchestrator.rounds import (
     Ask,
@@ -29,7 +31,7 @@ from agentsim.orchestrator.rounds import (
 from agentsim.orchestrator.tables import Tables
 from agentsim.plan import RunPlan
 from agentsim.replies import Status
-from agentsim.results import Journal, RecordedAttempts, RunDirectory
+from agentsim.results import Grouping, Journal, RecordedAttempts, RunDirectory
 from agentsim.results import Kind as Record
 from agentsim.rpc import control
 from agentsim.rpc.codec import decode, encode
@@ -78,16 +80,18 @@ class Play:
         self._workers = workers
         self._journal = journal
         self._tables = Tables(directory)
-        self._personas = directory.personas if scenario.prompt == "character" else None
+        self._personas = directory.personas
         self._observer = observer
+        self._missing = Missing(scenario.agents, scenario.limits)
+        self._groupings: dict[int, Grouping] = {}
+        self._settled: Counter[tuple[int, int]] = Counter()
         self._rounds = Rounds(
-            agents=scenario.agents,
             sessions=scenario.sessions,
             rounds=scenario.rounds,
             at_once=spec.plan.sessions_at_once,
         )
         self._tokens = 0
-        self._asked_s: dict[tuple[int, int], float] = {}
+        self._asked_s: dict[tuple[int, int, int], float] = {}
         self._recorded: dict[tuple[int, int], RecordedAttempts] = {}
 
     async def run(self) -> None:
@@ -145,53 +149,103 @@ class Play:
 
     async def _carry_out(self, commands: Sequence[Command]) -> bool:
         """Do what the state machine says; True when the run has ended."""
-        todo = list(commands)
+        todo = deque(commands)
         while todo:
-            match todo.pop(0):
+            match todo.popleft():
                 case Enrol(session):
-                    await enrol(self._workers, self._spec.plan, session, self._personas)
+                    todo.extendleft(reversed(await self._enrol(session)))
                 case Ask(observation):
                     await self._ask(observation)
                 case Settle(board):
                     todo += await self._settle(board)
                 case Retire(session):
+                    del self._groupings[session]
                     await self._to_all(Kind.RETIRE, control.Retire(session))
                 case Finish():
                     return True
         return False
 
+    async def _enrol(self, session: int) -> list[Command]:
+        scenario = self._spec.scenario
+        groups = grouping(
+            self._spec.game,
+            scenario.agents,
+            seed=scenario.seed,
+            session=session,
+            personas=self._personas,
+        )
+        self._groupings[session] = groups
+        record = groups.record(session)
+        if record is not None:
+            self._journal.append(Record.GROUPS, encode(record))
+        personas = self._personas if scenario.prompt == "character" else None
+        await enrol(self._workers, self._spec.plan, session, groups=groups, personas=personas)
+        return self._rounds.enrolled(session, groups)
+
     async def _ask(self, observation: Observation) -> None:
-        key = (observation.session, observation.round)
-        self._asked_s[key] = time.monotonic()
-        self._recorded[key] = RecordedAttempts(self._journal.path)
-        self._observer.asked(observation.session, observation.round, observation.n)
-        await self._to_all(Kind.ASK, control.Ask(observation))
+        session, round, group = observation.session, observation.round, observation.group
+        groups = self._groupings[session]
+        market = group - 1 if groups.separate else 0
+        if (session, market, round) not in self._asked_s:
+            self._asked_s[session, market, round] = time.monotonic()
+            self._observer.asked(session, round, observation.n)
+        if (session, round) not in self._recorded:
+            self._recorded[session, round] = RecordedAttempts(
+                self._journal.path, Round(session, round)
+            )
+        message = control.Ask(observation)
+        if not group:
+            await self._to_all(Kind.ASK, message)
+            return
+        for worker in self._workers_of(groups.members(group - 1)):
+            await self._workers.send(worker, Kind.ASK, message)
 
     async def _to_all(self, kind: Kind, message: object) -> None:
         for shard in self._spec.plan.shards:
             await self._workers.send(shard.worker, kind, message)
 
+    def _workers_of(self, agents: NDArray[np.uint32]) -> list[int]:
+        """The workers that host some of the agents."""
+        shards = self._spec.plan.shards
+        firsts = [shard.first for shard in shards]
+        places = np.unique(np.searchsorted(firsts, agents, side="right") - 1)
+        return [shards[place].worker for place in places.tolist()]
+
     async def _settle(self, board: Board) -> list[Command]:
-        scenario, gatherer = self._spec.scenario, board.gatherer
-        key = (board.session, board.round)
+        gatherer, key = board.gatherer, Round(board.session, board.round)
+        codes = gatherer.groups
         settlement = settle(
             self._spec.game,
-            agents=np.arange(scenario.agents, dtype=np.uint32),
+            agents=gatherer.agents,
             values=gatherer.values,
             ok=gatherer.ok,
-            n=scenario.agents,
-            seed=scenario.seed,
+            n=board.n,
+            seed=self._spec.scenario.seed,
             session=board.session,
             round=board.round,
+            sides=None if codes is None else Sides(gatherer.group_names, codes),
         )
-        wall_s = time.monotonic() - self._asked_s.pop(key)
-        record = to_settle(settlement, statuses=gatherer.statuses, wall_s=wall_s)
+        groups = self._groupings[board.session]
+        asked_s = self._asked_s.pop((board.session, board.market, board.round))
+        record = to_settle(
+            settlement,
+            statuses=gatherer.statuses,
+            group_statuses=gatherer.group_statuses,
+            market=(board.market, groups.markets),
+            wall_s=time.monotonic() - asked_s,
+        )
         self._journal.append(Record.SETTLE, encode(record))
         self._observer.settled(record)
         columns = gatherer.columns(record, model=self._spec.model)
-        await self._tables.put(columns, self._recorded.pop(key), record)
-        check_missing(record, scenario.limits)
-        return self._rounds.settled(board.session, settlement.announced)
+        await self._tables.put(columns, self._recorded[key], record)
+        self._settled[key] += 1
+        if self._settled[key] == groups.markets:
+            del self._settled[key], self._recorded[key]
+        self._missing.check(record)
+        announced = {0: settlement.announced}
+        for group, outcome in zip(groups.groups_of(board.market), settlement.groups, strict=True):
+            announced[group + 1] = outcome.announced
+        return self._rounds.settled(board, announced)
 
     async def _sync(self) -> None:
         while True:

@@ -27,7 +27,7 @@ class Tables:
         self._pending: deque[asyncio.Future[None]] = deque()
 
     async def put(self, columns: RoundColumns, attempts: RecordedAttempts, settle: Settle) -> None:
-        """Take a settled round, waiting while too many wait.
+        """Take a settled round, or one market of it, waiting while too many wait.
 
         Raises:
             ResultsError: an earlier round could not be written.
@@ -49,7 +49,7 @@ class Tables:
             ResultsError: a round could not be written.
         """
         try:
-            await self.flush()
+            await self._submit(self._writer.finish)
             while self._pending:
                 await self._pending.popleft()
         finally:

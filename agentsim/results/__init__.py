@@ -2,6 +2,7 @@
 
 from agentsim.results.directory import RunDirectory, default_path
 from agentsim.results.framing import Frame, Kind, frames
+from agentsim.results.grouping import Grouping
 from agentsim.results.journal import Journal
 from agentsim.results.load import Run, load_run
 from agentsim.results.manifest import (
@@ -21,6 +22,7 @@ from agentsim.results.tables import TableWriter, write_round
 
 __all__ = [
     "Frame",
+    "Grouping",
     "Journal",
     "Kind",
     "RecordedAttempts",

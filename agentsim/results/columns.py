@@ -74,6 +74,15 @@ def names(values: Sequence[str]) -> pa.Array[Any]:
     return coded(indices, list(codes))
 
 
+def optional_names(values: Sequence[str | None]) -> pa.Array[Any]:
+    """A dictionary of strings in which None is null, for few values that repeat."""
+    codes: dict[str, int] = {}
+    indices = [None if value is None else codes.setdefault(value, len(codes)) for value in values]
+    return pa.DictionaryArray.from_arrays(
+        optional_numbers(indices, pa.int32()), strings(list(codes))
+    )
+
+
 def coded(indices: NDArray[Any], values: Sequence[str]) -> pa.Array[Any]:
     """A dictionary of strings without nulls.
 

@@ -53,6 +53,11 @@ class Kind(IntEnum):
     """MessagePack of `rpc.messages.Settle`."""
     END = 5
     """JSON of `records.RunEnd`: how the run ended."""
+    GROUPS = 6
+    """MessagePack of `rpc.messages.Groups`: who is in which group, before a session's first round.
+    """
+    ROW = 7
+    """MessagePack of `workflow.Row`: one row of a table of a user's program."""
 
 
 class Frame(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -18,11 +18,15 @@ class RecordedAttempts:
     Args:
         path: the journal.
         round: whose attempts; None: all that lie in the frames that are added.
+        agents: whose attempts; None: everybody's.
     """
 
-    def __init__(self, path: Path, round: Round | None = None) -> None:
+    def __init__(
+        self, path: Path, round: Round | None = None, agents: Collection[int] | None = None
+    ) -> None:
         self._path = path
         self._round = round
+        self._agents = agents
         self._offsets: list[int] = []
         self._count = 0
 
@@ -31,6 +35,12 @@ class RecordedAttempts:
         self._offsets.append(offset)
         self._count += count
 
+    def of_agents(self, agents: Collection[int]) -> RecordedAttempts:
+        """Those of some agents. Its length is still that of all: it is for sizing, not counting."""
+        some = RecordedAttempts(self._path, self._round, frozenset(agents))
+        some._offsets, some._count = self._offsets.copy(), self._count
+        return some
+
     def __len__(self) -> int:
         return self._count
 
@@ -38,5 +48,7 @@ class RecordedAttempts:
         for offset in self._offsets:
             for frame in islice(frames(self._path, start=offset), 1):
                 for attempt in decode(frame.body, list[Attempt]):
+                    if self._agents is not None and attempt.agent not in self._agents:
+                        continue
                     if self._round in (None, (attempt.session, attempt.round)):
                         yield attempt

@@ -10,54 +10,76 @@ import numpy as np
 import pyarrow as pa
 
 from agentsim.replies import STATUSES, Status
-from agentsim.results.columns import booleans, coded, names, numbers, optional_numbers, strings
+from agentsim.results.columns import (
+    booleans,
+    coded,
+    names,
+    numbers,
+    optional_names,
+    optional_numbers,
+    strings,
+)
 from agentsim.results.rounds import RoundColumns, identity
 from agentsim.results.schema import ACTIONS, ANNOUNCEMENTS, REQUESTS
 
 if TYPE_CHECKING:
-    from agentsim.rpc.messages import Attempt, Settle
+    from agentsim.ids import Round
+    from agentsim.rpc.messages import Attempt, GroupOutcome, Settle
 
 ROW_GROUP_ROWS = 64 * 1024
 _REQUEST_BATCH_ROWS = 8 * 1024
 _OK = STATUSES.index(Status.OK)
 
 
-def actions_tables(columns: RoundColumns, settle: Settle) -> Iterator[pa.Table]:
+def actions_tables(columns: RoundColumns, key: Round) -> Iterator[pa.Table]:
     """Rows of `actions` for one round, a row group at a time."""
     for start in range(0, len(columns), ROW_GROUP_ROWS):
         rows = slice(start, min(start + ROW_GROUP_ROWS, len(columns)))
-        yield _actions_table(columns, rows, (settle.session, settle.round))
+        yield _actions_table(columns, rows, key)
 
 
-def request_tables(attempts: Iterable[Attempt]) -> Iterator[pa.Table]:
-    """Rows of `requests`, some thousands at a time, each attempt once."""
+def request_tables(attempts: Iterable[Attempt], *, once: bool = True) -> Iterator[pa.Table]:
+    """Rows of `requests`, some thousands at a time.
+
+    Args:
+        attempts: in order.
+        once: whether one that comes again is left out.
+    """
     seen: set[int] = set()
     rest = iter(attempts)
     while batch := list(islice(rest, _REQUEST_BATCH_ROWS)):
         new = []
         for attempt in batch:
             key = identity(attempt)
-            if key not in seen:
+            if not once or key not in seen:
                 seen.add(key)
                 new.append(attempt)
         yield _requests_table(new)
 
 
 def announcements_table(settles: Sequence[Settle]) -> pa.Table:
-    """One row of `announcements` for each settled round."""
+    """Rows of `announcements`: one for each settled market, and one for each of its groups where
+    it has several."""
+    rows = [row for settle in settles for row in _announcements(settle)]
     columns: dict[str, list[Any]] = {
-        name: [getattr(settle, name) for settle in settles]
-        for name in ("session", "round", "n", "target", "mean", "median", "winning_guess", "wall_s")
+        name: [getattr(settle, name) for settle, _ in rows]
+        for name in ("session", "round", "target", "winning_guess", "wall_s")
     }
-    columns["winners"] = [len(settle.winners) for settle in settles]
+    parts = [settle if group is None else group for settle, group in rows]
+    for name in ("n", "mean", "median"):
+        columns[name] = [getattr(part, name) for part in parts]
+    columns["winners"] = [
+        len(part.winners) if isinstance(part.winners, list) else part.winners for part in parts
+    ]
     for status in STATUSES:
-        columns[str(status)] = [settle.statuses.get(str(status), 0) for settle in settles]
-    arrays = {
+        columns[str(status)] = [part.statuses.get(str(status), 0) for part in parts]
+    arrays: dict[str, pa.Array[Any]] = {
         name: optional_numbers(values, ANNOUNCEMENTS.field(name).type)
         for name, values in columns.items()
     }
-    announced = [pair for settle in settles for pair in settle.announced.items()]
-    ends = np.cumsum([0, *(len(settle.announced) for settle in settles)])
+    arrays["group"] = optional_names([group.name if group else None for _, group in rows])
+    announced = [pair for part in parts for pair in part.announced.items()]
+    ends = np.cumsum([0, *(len(part.announced) for part in parts)])
     offsets: Any = numbers(ends, pa.int32())
     arrays["announced"] = pa.MapArray.from_arrays(
         offsets,
@@ -67,14 +89,26 @@ def announcements_table(settles: Sequence[Settle]) -> pa.Table:
     return _table(arrays, ANNOUNCEMENTS)
 
 
-def _actions_table(columns: RoundColumns, rows: slice, key: tuple[int, int]) -> pa.Table:
+def _announcements(settle: Settle) -> Iterator[tuple[Settle, GroupOutcome | None]]:
+    """The market, unless it is one group's own; then its groups."""
+    if settle.markets == 1:
+        yield settle, None
+    for group in settle.groups:
+        yield settle, group
+
+
+def _actions_table(columns: RoundColumns, rows: slice, key: Round) -> pa.Table:
     n = rows.stop - rows.start
     statuses = columns.statuses[rows]
     arrays = {
-        "session": numbers(np.full(n, key[0]), pa.int32()),
-        "round": numbers(np.full(n, key[1]), pa.int32()),
+        "session": numbers(np.full(n, key.session), pa.int32()),
+        "round": numbers(np.full(n, key.round), pa.int32()),
         "agent": numbers(columns.agents[rows], pa.uint32()),
-        "group": pa.nulls(n, ACTIONS.field("group").type),
+        "group": (
+            pa.nulls(n, ACTIONS.field("group").type)
+            if columns.groups is None
+            else coded(columns.groups[rows], columns.group_names)
+        ),
         "status": coded(statuses, [str(status) for status in STATUSES]),
         "value": numbers(columns.values[rows], pa.float64(), valid=statuses == _OK),
         "won": booleans(columns.won[rows]),

@@ -36,7 +36,7 @@ ACTIONS = pa.schema(
 )
 """One row for each (session, round, agent). `value` is null unless `status` is ok; tokens and
 latency are sums over the action's attempts, null for scripted players, as is `text`, the deciding
-reply."""
+reply. `group` is null where there are no groups."""
 
 REQUESTS = pa.schema(
     [
@@ -81,10 +81,14 @@ ANNOUNCEMENTS = pa.schema(
         *(_required(str(status), pa.int32()) for status in STATUSES),
         _required("announced", pa.map_(pa.string(), pa.float64())),
         _required("wall_s", pa.float64()),
+        pa.field("group", _NAMES),
     ]
 )
 """One row for each (session, round). `winners` counts them; the columns named after a status count
-the final actions that have it; `announced` is what the next round's players were told."""
+the final actions that have it; `announced` is what the next round's players were told. Where there
+are groups, there is a row for each, with its own `n`, `mean`, `median`, `winners` and statuses, and
+the `target` and `winning_guess` of its market. `group` is null in the row of the whole session,
+which is there unless the groups are markets of their own."""
 
 SCHEMAS = {"actions": ACTIONS, "requests": REQUESTS, "announcements": ANNOUNCEMENTS}
 """By table name."""

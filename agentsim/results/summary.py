@@ -6,6 +6,8 @@
                    valid, missing (of those settled), valid_share, statuses (final ones)
     attempts       total, by_attempt: [{attempt (from 1), statuses}, ...]
     rounds         one for each (session, round): see `_round`
+    groups         one for each (session, round, group), by round and group: see `by_group`; empty
+                   when there are none
     over_sessions  one for each round: session means as the independent units, with a 95 %
                    Student's t interval (null for one session)
     tokens         prompt, completion, total; null for scripted players
@@ -30,6 +32,7 @@ from numpy.typing import NDArray
 from agentsim.errors import ResultsError
 from agentsim.ids import Round
 from agentsim.replies import STATUSES, Status
+from agentsim.results.by_group import group_rows, named, of_session, rule_of_session
 from agentsim.results.directory import RunDirectory
 from agentsim.results.framing import Kind, is_being_written, last_frame
 from agentsim.results.manifest import read_manifest
@@ -37,7 +40,15 @@ from agentsim.results.parts import parts, read_part
 from agentsim.results.records import RunEnd, from_json
 from agentsim.results.statistics import bounds, moments, over_sessions
 from agentsim.results.storage import read_json, write_json
-from agentsim.results.tally import TOP_REASONS, RoundTally, Tally, column, stretches, tally
+from agentsim.results.tally import (
+    TOP_REASONS,
+    RoundTally,
+    Tally,
+    column,
+    group_codes,
+    stretches,
+    tally,
+)
 
 _OK = STATUSES.index(Status.OK)
 
@@ -51,16 +62,22 @@ def summarise(directory: RunDirectory) -> dict[str, Any]:
     manifest = read_manifest(directory.path)
     attempts = tally(directory)
     announced = _announced(directory)
-    rounds = []
+    rounds, groups = [], []
     for path in parts(directory, "actions"):
-        table = read_part(path, ["session", "round", "status", "value"])
-        columns = {name: column(table, name) for name in table.column_names}
+        table = read_part(path, ["session", "round", "group", "status", "value"])
+        names, codes = group_codes(table)
+        columns = {name: column(table, name) for name in table.column_names if name != "group"}
         for key, rows in stretches(columns["session"], columns["round"]):
             statuses, values = columns["status"][rows], columns["value"][rows]
-            facts = (announced.get(key, {}), attempts.rounds.get(key), manifest.get("rule"))
+            told = announced.get(key, {})
+            rule = rule_of_session(manifest.get("rule"), told)
+            facts = (of_session(told), attempts.rounds.get(key), rule)
             rounds.append(_round(key, statuses, values, facts))
+            if names:
+                groups += group_rows(key, statuses, values, names, codes[rows], told)
     rounds.sort(key=lambda row: (row["session"], row["round"]))
-    return _whole(directory, manifest, rounds, attempts)
+    groups.sort(key=lambda row: (row["session"], row["round"]))
+    return _whole(directory, manifest, (rounds, groups), attempts)
 
 
 def write_summary(directory: RunDirectory) -> dict[str, Any]:
@@ -136,7 +153,7 @@ def _round(
         "target": announced.get("target"),
         "winning_guess": announced.get("winning_guess"),
         "winners": announced.get("winners"),
-        "statuses": _named(counts),
+        "statuses": named(counts),
         "statuses_by_attempt": _by_attempt(counts[None] if tally is None else tally.by_attempt),
         "first_attempt": (
             final if tally is None else {"n": tally.first_n, "mean": tally.first_mean}
@@ -150,8 +167,13 @@ def _round(
 
 
 def _whole(
-    directory: RunDirectory, manifest: dict[str, Any], rounds: list[dict[str, Any]], tally: Tally
+    directory: RunDirectory,
+    manifest: dict[str, Any],
+    rows: tuple[list[dict[str, Any]], list[dict[str, Any]]],
+    tally: Tally,
 ) -> dict[str, Any]:
+    """The summary, from its rows by round and by group."""
+    rounds, groups = rows
     state, end = run_end(directory)
     scenario = manifest.get("scenario") or {}
     statuses: Counter[str] = Counter()
@@ -183,6 +205,7 @@ def _whole(
         },
         "attempts": _attempts(rounds, tally),
         "rounds": rounds,
+        "groups": groups,
         "over_sessions": _over_sessions(rounds),
         "tokens": tokens,
         "tokens_per_s": tokens["completion"] / wall_s if tokens and wall_s else None,
@@ -226,18 +249,16 @@ def _tokens(tally: Tally) -> dict[str, int] | None:
     return {"prompt": prompt, "completion": completion, "total": prompt + completion}
 
 
-def _announced(directory: RunDirectory) -> dict[Round, dict[str, Any]]:
-    columns = ["session", "round", "target", "winning_guess", "winners", "wall_s"]
-    return {
-        Round(row["session"], row["round"]): row
-        for path in parts(directory, "announcements")
-        for row in read_part(path, columns).to_pylist()
-    }
+def _announced(directory: RunDirectory) -> dict[Round, dict[str | None, dict[str, Any]]]:
+    """What was announced in each round, by group; None: of the whole session."""
+    columns = ["session", "round", "group", "target", "winning_guess", "winners", "wall_s"]
+    announced: dict[Round, dict[str | None, dict[str, Any]]] = {}
+    for path in parts(directory, "announcements"):
+        for row in read_part(path, columns).to_pylist():
+            of_round = announced.setdefault(Round(row["session"], row["round"]), {})
+            of_round[row.get("group")] = row
+    return announced
 
 
 def _by_attempt(counts: NDArray[np.int64]) -> list[dict[str, Any]]:
-    return [{"attempt": i, "statuses": _named(row)} for i, row in enumerate(counts, 1)]
-
-
-def _named(counts: NDArray[np.int64]) -> dict[str, int]:
-    return {str(s): int(count) for s, count in zip(STATUSES, counts, strict=True) if count}
+    return [{"attempt": i, "statuses": named(row)} for i, row in enumerate(counts, 1)]

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from agentsim.ids import Round
 from agentsim.results.directory import RunDirectory
-from agentsim.results.rounds import RoundColumns
+from agentsim.results.recorded import RecordedAttempts
+from agentsim.results.rounds import RoundColumns, merged
 from agentsim.results.rows import (
     ROW_GROUP_ROWS,
     actions_tables,
@@ -38,7 +39,8 @@ class Attempts(Protocol):
     def __iter__(self) -> Iterator[Attempt]: ...
 
 
-_Settled = tuple[RoundColumns, Iterable["Attempt"], "Settle"]
+_Settled = tuple[RoundColumns, Iterable["Attempt"], Sequence["Settle"]]
+_Market = tuple[RoundColumns, RecordedAttempts, "Settle"]
 
 # Dictionaries are worth their time only where few values repeat; other columns do without.
 _REPEATING = (
@@ -61,7 +63,8 @@ class TableWriter:
     """Writes settled rounds; small ones wait for others, and share a file.
 
     A Parquet file costs a millisecond, whatever is in it: for thousands of small sessions a file
-    for each round would cost more than the rounds.
+    for each round would cost more than the rounds. The markets of a round stand in the tables
+    together: one that is settled waits for the others.
     """
 
     def __init__(self, directory: RunDirectory, *, hold_rows: int = 16 * 1024) -> None:
@@ -74,20 +77,48 @@ class TableWriter:
         self._hold_rows = hold_rows
         self._waiting: list[_Settled] = []
         self._rows = 0
+        self._markets: dict[Round, list[_Market]] = {}
 
     def write(self, columns: RoundColumns, attempts: Attempts, settle: Settle) -> None:
-        """Take a settled round: see `write_round`.
+        """Take a settled round, or one market of it: see `write_round`.
+
+        Args:
+            columns: the final actions.
+            attempts: of the round; where it has several markets, those of all of them, recorded.
+            settle: how it ended.
 
         Raises:
             ResultsError: a file could not be written.
         """
-        self._waiting.append((columns, attempts, settle))
+        if settle.markets == 1:
+            self._take(columns, attempts, [settle])
+            return
+        if not isinstance(attempts, RecordedAttempts):
+            raise TypeError("attempts of a round with several markets must be recorded")
+        key = Round(settle.session, settle.round)
+        markets = self._markets.setdefault(key, [])
+        markets.append((columns, attempts, settle))
+        if len(markets) == settle.markets:
+            self._take(*_together(self._markets.pop(key)))
+
+    def _take(self, columns: RoundColumns, attempts: Attempts, settles: Sequence[Settle]) -> None:
+        self._waiting.append((columns, attempts, settles))
         self._rows += len(columns) + len(attempts)
         if self._rows >= self._hold_rows:
             self.flush()
 
+    def finish(self) -> None:
+        """Write what waits, and rounds of which some markets are settled: nothing more will come.
+
+        Raises:
+            ResultsError: a file could not be written.
+        """
+        for key in sorted(self._markets):
+            self._take(*_together(self._markets.pop(key)))
+        self.flush()
+
     def flush(self) -> None:
-        """Write what waits. Call it every few seconds, and at the end.
+        """Write what waits. Call it every few seconds, and `finish` at the end.
 
         Raises:
             ResultsError: a file could not be written.
@@ -115,18 +146,33 @@ def write_round(
     Raises:
         ResultsError: a file could not be written.
     """
-    _write(directory, [(columns, attempts, settle)])
+    _write(directory, [(columns, attempts, [settle])])
+
+
+def _together(markets: Sequence[_Market]) -> tuple[RoundColumns, Attempts, list[Settle]]:
+    """Settled markets of one round as one."""
+    markets = sorted(markets, key=lambda market: market[2].market)
+    settles = [settle for _, _, settle in markets]
+    columns = merged([columns for columns, _, _ in markets])
+    attempts = markets[0][1]
+    if len(markets) < settles[0].markets:
+        attempts = attempts.of_agents(columns.agents.tolist())
+    return columns, attempts, settles
 
 
 def _write(directory: RunDirectory, rounds: Sequence[_Settled]) -> None:
     """Write rounds into one file of each table."""
-    rounds = sorted(rounds, key=lambda settled: (settled[2].session, settled[2].round))
-    keys = [Round(settle.session, settle.round) for _, _, settle in rounds]
+    rounds = sorted(rounds, key=lambda settled: (settled[2][0].session, settled[2][0].round))
+    keys = [Round(settles[0].session, settles[0].round) for _, _, settles in rounds]
     name = part_name(keys[0], keys[-1])
     write_part(
         directory.actions / name,
         ACTIONS,
-        (table for columns, _, settle in rounds for table in actions_tables(columns, settle)),
+        (
+            table
+            for (columns, _, _), key in zip(rounds, keys, strict=True)
+            for table in actions_tables(columns, key)
+        ),
     )
     write_part(
         directory.requests / name,
@@ -136,7 +182,7 @@ def _write(directory: RunDirectory, rounds: Sequence[_Settled]) -> None:
     write_part(
         directory.announcements / name,
         ANNOUNCEMENTS,
-        [announcements_table([settle for _, _, settle in rounds])],
+        [announcements_table([settle for _, _, settles in rounds for settle in settles])],
     )
 
 

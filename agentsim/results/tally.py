@@ -97,6 +97,16 @@ def column(table: pa.Table, name: str) -> NDArray[Any]:
     return np.concatenate(chunks) if chunks else np.empty(0)
 
 
+def group_codes(table: pa.Table) -> tuple[list[str], NDArray[np.int64]]:
+    """Names of the groups in a table of actions, and which one each row has; no names, and -1,
+    where there are no groups."""
+    chunks: list[Any] = table.column("group").unify_dictionaries().chunks
+    if not chunks or all(chunk.null_count == len(chunk) for chunk in chunks):
+        return [], np.full(len(table), -1)
+    codes = [to_numpy(chunk.indices.fill_null(-1)).astype(np.int64) for chunk in chunks]
+    return chunks[0].dictionary.to_pylist(), np.concatenate(codes)
+
+
 def stretches(
     sessions: NDArray[np.int32], rounds: NDArray[np.int32]
 ) -> Iterator[tuple[Round, slice]]:

@@ -15,7 +15,7 @@ from agentsim.config.models import LANGUAGE_MODELS
 from agentsim.config.scenario import Scenario
 from agentsim.games.guess_average import GuessAverageSpec, MarketContext
 from agentsim.models import scripted
-from agentsim.rpc.codec import decode, encode
+from agentsim.rpc.codec import agents_of, decode, encode
 from agentsim.rpc.control import Ask, Enrol, Retire, WorkerSetup
 from agentsim.rpc.envelope import NODE, ORCHESTRATOR, Envelope, Kind
 from agentsim.rpc.messages import Completion, Observation
@@ -148,12 +148,9 @@ class Host:
         if self._players is not None:
             self._players.enrol(enrol)
             return
-        known = self._shards.get(enrol.session)
-        self._shards[enrol.session] = (
-            Shard(enrol.first, enrol.count)
-            if known is None
-            else Shard(known.first, known.count + enrol.count)
-        )
+        codes = None if enrol.groups is None else agents_of(enrol.groups.codes)
+        known = self._shards.get(enrol.session, Shard(enrol.first, 0))
+        self._shards[enrol.session] = known.with_more(enrol.count, codes)
 
     def _retire(self, session: int) -> None:
         if self._players is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
 
-from agentsim.games.guess_average import MarketContext, Player
+from agentsim.games.guess_average import MarketContext, Membership, Player
+from agentsim.rpc.codec import agents_of
 from agentsim.rpc.control import Enrol
 from agentsim.rpc.envelope import Kind
-from agentsim.rpc.messages import Attempt, Completion, Observation, Request
+from agentsim.rpc.messages import Attempt, Completion, Groups, Observation, Request
 
 
 class Players:
@@ -30,6 +31,7 @@ class Players:
         self._window = window
         self._send = send
         self._players: dict[int, list[Player]] = {}
+        self._groups: dict[int, dict[int, list[Player]]] = defaultdict(lambda: defaultdict(list))
         self._first: dict[int, int] = {}
         self._waiting: deque[tuple[Player, Observation]] = deque()
         self._in_flight = 0
@@ -40,15 +42,32 @@ class Players:
         players = self._players.setdefault(enrol.session, [])
         self._first.setdefault(enrol.session, enrol.first)
         for agent, background in enumerate(backgrounds, enrol.first):
-            players.append(Player(self._context, enrol.session, agent, background))
+            group = None
+            if enrol.groups is not None:
+                group = self._membership(enrol.groups, agent - enrol.first)
+            player = Player(self._context, enrol.session, agent, background, group)
+            players.append(player)
+            if group is not None:
+                self._groups[enrol.session][group.number].append(player)
+
+    def _membership(self, groups: Groups, place: int) -> Membership:
+        """The group of the agent at a place of the message, made once for all of its agents."""
+        number = int(agents_of(groups.codes)[place]) + 1
+        known = self._groups[groups.session][number]
+        if known and (group := known[0].group) is not None:
+            return group
+        return Membership(number, groups.names, groups.sizes)
 
     def retire(self, session: int) -> None:
         """Forget the players of a session that has ended."""
         del self._players[session], self._first[session]
+        self._groups.pop(session, None)
 
     async def ask(self, observation: Observation) -> None:
-        """All players of the observation's session are to act."""
+        """All players that the observation is for are to act."""
         players = self._players[observation.session]
+        if observation.group:
+            players = self._groups[observation.session][observation.group]
         self._waiting.extend((player, observation) for player in players)
         await self._pump([])
 

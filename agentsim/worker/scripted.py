@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,28 +20,51 @@ _ROWS_A_MESSAGE = 65_536
 _TICK_S = 0.02
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Shard:
-    """A worker's agents of one session: `first` to `first + count - 1`."""
+    """A worker's agents of one session: `first` to `first + count - 1`.
+
+    Attributes:
+        codes: `(count,)` the group of each, from 0; None when there are none.
+    """
 
     first: int
     count: int
+    codes: NDArray[np.uint32] | None = None
+    _by_group: NDArray[np.intp] | None = field(init=False, repr=False, default=None)
 
-    @property
-    def agents(self) -> NDArray[np.uint32]:
-        """`(count,)` agent numbers."""
-        return np.arange(self.first, self.first + self.count, dtype=np.uint32)
+    def __post_init__(self) -> None:
+        if self.codes is not None:
+            object.__setattr__(self, "_by_group", np.argsort(self.codes, kind="stable"))
+
+    def with_more(self, count: int, codes: NDArray[np.uint32] | None) -> Shard:
+        """The shard with the agents that follow."""
+        if self.codes is not None and codes is not None:
+            codes = np.concatenate([self.codes, codes])
+        return Shard(self.first, self.count + count, codes)
+
+    def agents(self, group: int = 0) -> NDArray[np.uint32]:
+        """Agent numbers, ascending.
+
+        Args:
+            group: whose, from 1; 0: all.
+        """
+        if group == 0 or self.codes is None or self._by_group is None:
+            return np.arange(self.first, self.first + self.count, dtype=np.uint32)
+        ends = np.searchsorted(self.codes, [group - 1, group], sorter=self._by_group)
+        return (self.first + self._by_group[slice(*ends)]).astype(np.uint32)
 
 
 async def act(
     model: Scripted, shard: Shard, observation: Observation, worker: int
 ) -> AsyncIterator[Answers]:
     """The shard's answers to one observation, each no earlier than its agent has thought."""
-    agents = shard.agents
+    agents = shard.agents(observation.group)
+    count = agents.size
     values = model.values(agents, observation)
     thinking_s = model.thinking_s(agents, observation)
     if thinking_s is None:
-        for start in range(0, shard.count, _ROWS_A_MESSAGE):
+        for start in range(0, count, _ROWS_A_MESSAGE):
             rows = slice(start, start + _ROWS_A_MESSAGE)
             yield _answers(observation, worker, agents[rows], values[rows])
         return
@@ -49,7 +72,7 @@ async def act(
     order = np.argsort(thinking_s, kind="stable")
     agents, values, thinking_s = agents[order], values[order], thinking_s[order]
     done = 0
-    while done < shard.count:
+    while done < count:
         await asyncio.sleep(max(0.0, started + thinking_s[done] + _TICK_S - time.monotonic()))
         awake = int(np.searchsorted(thinking_s, time.monotonic() - started, side="right"))
         while done < awake:

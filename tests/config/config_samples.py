@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agentsim.config import FileModel, GameFinding, Loaded, Scenario, load
+from agentsim.config import FileModel, GameFinding, Loaded, Population, Scenario, load
 from agentsim.config.overrides import Override
 from agentsim.errors import ConfigError, Finding
 
@@ -25,7 +25,9 @@ class Coin(FileModel):
     reward: Literal["none", "fixed"] | dict[str, float] = "none"
     """What is paid."""
 
-    def findings(self, scenario: Scenario) -> Iterable[GameFinding]:
+    def findings(
+        self, scenario: Scenario, population: Population | None
+    ) -> Iterable[GameFinding]:
         """Odd numbers of players are refused, for the test's sake."""
         if scenario.agents % 2:
             yield GameFinding(("agents",), "contradiction", "coins need pairs", "an even number")

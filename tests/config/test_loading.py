@@ -45,8 +45,7 @@ def test_what_is_left_out(tmp_path: Path) -> None:
 
 
 def test_unset_words_ask_for_nothing(tmp_path: Path) -> None:
-    text = SCENARIO.replace("{type: coin}", "{type: coin, groups: null}")
-    text += "sweep: {}\nlimits: {cost_usd: null, tokens: null}\npopulation: null\n"
+    text = SCENARIO + "sweep: {}\nlimits: {cost_usd: null, tokens: null}\npopulation: null\n"
     hosts = "{minimum_hosts: null, ssh: {}, hosts: [{gpus: null}]}"
     path = write(tmp_path, scenario=text + "hosts: hosts.yaml\n", hosts=hosts)
     assert findings(path) == ()

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentsim.orchestrator.rounds import Ask, Enrol, Finish, Retire, Rounds, Settle
+from agentsim.results import Grouping
 from agentsim.rpc.codec import to_bytes
 from agentsim.rpc.messages import Answers, Attempt
 
@@ -45,38 +46,39 @@ def attempt(agent: int, number: int, *, final: bool, **fields: Any) -> Attempt:
     return Attempt(**(known | fields))
 
 
-def kinds(commands: list[Any]) -> list[type]:
-    return [type(command) for command in commands]
+def begun(rounds: Rounds, agents: int) -> list[Any]:
+    """Start, and enrol the agents of session 1 in one market; what is asked."""
+    assert rounds.start()[0] == Enrol(1)
+    return rounds.enrolled(1, Grouping(agents))
 
 
 def test_a_run_of_one_session_is_asked_settled_and_asked_again() -> None:
-    rounds = Rounds(agents=3, sessions=1, rounds=2, at_once=1)
-    enrol, ask = rounds.start()
-    assert enrol == Enrol(1)
+    rounds = Rounds(sessions=1, rounds=2, at_once=1)
+    (ask,) = begun(rounds, 3)
     assert (ask.observation.session, ask.observation.round, ask.observation.n) == (1, 1, 3)
     assert ask.observation.announced == {}
     assert rounds.answered(answers(1, 1, [2, 0])) == (2, [])
     new, (settle,) = rounds.answered(answers(1, 1, [1]))
     assert new == 1
     assert settle.board.gatherer.values.tolist() == [0, 1, 2]
-    (ask,) = rounds.settled(1, {"mean": 1.0})
+    (ask,) = rounds.settled(settle.board, {0: {"mean": 1.0}})
     assert ask.observation.round == 2
     assert ask.observation.announced == {"mean": 1.0}
-    rounds.answered(answers(1, 2, [0, 1, 2]))
-    assert rounds.settled(1, {}) == [Retire(1), Finish()]
+    _, (settle,) = rounds.answered(answers(1, 2, [0, 1, 2]))
+    assert rounds.settled(settle.board, {}) == [Retire(1), Finish()]
     assert rounds.dropped == 0
 
 
 def test_what_comes_twice_or_late_is_dropped_and_counted() -> None:
-    rounds = Rounds(agents=2, sessions=1, rounds=2, at_once=1)
-    rounds.start()
+    rounds = Rounds(sessions=1, rounds=2, at_once=1)
+    begun(rounds, 2)
     rounds.answered(answers(1, 1, [0]))
     assert rounds.answered(answers(1, 1, [0])) == (0, [])
     new, (settle,) = rounds.answered(answers(1, 1, [0, 1]))
     assert new == 1
     # The round is being settled: nothing can change it any more.
     assert rounds.answered(answers(1, 1, [1])) == (0, [])
-    rounds.settled(1, {})
+    rounds.settled(settle.board, {})
     assert rounds.answered(answers(1, 1, [0])) == (0, [])
     assert rounds.answered(answers(7, 1, [0])) == (0, [])
     assert rounds.dropped == 5
@@ -84,8 +86,8 @@ def test_what_comes_twice_or_late_is_dropped_and_counted() -> None:
 
 
 def test_only_final_attempts_are_actions() -> None:
-    rounds = Rounds(agents=1, sessions=1, rounds=1, at_once=1)
-    rounds.start()
+    rounds = Rounds(sessions=1, rounds=1, at_once=1)
+    begun(rounds, 1)
     first = attempt(0, 0, final=False, status="ambiguous", value=None)
     assert rounds.attempted([first]) == (0, [])
     new, (settle,) = rounds.attempted([attempt(0, 1, final=True)])
@@ -94,8 +96,8 @@ def test_only_final_attempts_are_actions() -> None:
 
 
 def test_an_agent_without_a_valid_action_has_acted() -> None:
-    rounds = Rounds(agents=2, sessions=1, rounds=1, at_once=1)
-    rounds.start()
+    rounds = Rounds(sessions=1, rounds=1, at_once=1)
+    begun(rounds, 2)
     rounds.attempted([attempt(1, 0, final=True)])
     bad = attempt(0, 2, final=True, status="truncated", value=None)
     _, (settle,) = rounds.attempted([bad])
@@ -106,7 +108,7 @@ def test_an_agent_without_a_valid_action_has_acted() -> None:
 @given(st.integers(1, 5), st.integers(1, 4), st.integers(1, 3), st.integers(1, 6), st.data())
 def test_any_order_of_answers_ends_the_run(sessions, agents, rounds, at_once, data) -> None:
     """Answers of all open rounds arrive in any order, some of them twice."""
-    machine = Rounds(agents=agents, sessions=sessions, rounds=rounds, at_once=at_once)
+    machine = Rounds(sessions=sessions, rounds=rounds, at_once=at_once)
     todo = machine.start()
     waiting: list[tuple[int, int, int]] = []
     settled: list[tuple[int, int]] = []
@@ -115,15 +117,16 @@ def test_any_order_of_answers_ends_the_run(sessions, agents, rounds, at_once, da
         for command in list(todo):
             todo.remove(command)
             match command:
-                case Enrol():
+                case Enrol(session):
                     active += 1
                     peak = max(peak, active)
+                    todo += machine.enrolled(session, Grouping(agents))
                 case Ask(observation):
                     key = (observation.session, observation.round)
                     waiting += [(*key, agent) for agent in range(agents)]
                 case Settle(board):
                     settled.append((board.session, board.round))
-                    todo += machine.settled(board.session, {})
+                    todo += machine.settled(board, {})
                 case Retire():
                     active -= 1
                 case Finish():

@@ -74,7 +74,7 @@ def test_the_schemas_are_what_readers_rely_on() -> None:
     )
     assert " ".join(ANNOUNCEMENTS.names) == (
         "session round n target mean median winning_guess winners ok truncated empty no_answer"
-        " ambiguous out_of_range failed announced wall_s"
+        " ambiguous out_of_range failed announced wall_s group"
     )
 
 

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from agentsim import expressions
+from agentsim.games.guess_average.parts import CountedGroups
 from agentsim.games.guess_average.spec import GuessAverageSpec
 from agentsim.games.guess_average.words import plain
 from agentsim.models import theory
-from agentsim.models.rule import TARGET_NAMES
+from agentsim.models.rule import TARGET_NAMES, Rule
 
 _GRID = 2_001
+_LARGE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +38,42 @@ class Equilibrium:
     words: str
 
 
-def equilibrium(spec: GuessAverageSpec, n: int) -> Equilibrium:
+def equilibrium(spec: GuessAverageSpec, agents: int) -> Equilibrium:
     """Equilibria in which everybody makes the same guess.
 
     Args:
         spec: the game.
-        n: players in the market.
+        agents: of a session.
     """
-    rule = spec.rule
+    sizes = _sizes(spec, agents)
+    found = {size: _of_market(spec, size) for size in sizes}
+    first = found[sizes[0]]
+    if all(each == first for each in found.values()):
+        return first
+    guesses = sorted({guess for each in found.values() for guess in each.guesses})
+    words = "; ".join(f"in a group of {size}: {found[size].words}" for size in sizes)
+    return Equilibrium(tuple(guesses), words)
+
+
+def _sizes(spec: GuessAverageSpec, agents: int) -> list[int]:
+    """How many players markets have, those that are known; between groups, these are the players.
+
+    Groups by an attribute are taken for large ones.
+    """
+    if spec.scope in (None, "pooled"):
+        return [agents]
+    if not isinstance(spec.groups, CountedGroups):
+        return [max(agents, _LARGE)]
+    count = min(spec.groups.count, agents)
+    if spec.scope == "between":
+        return [count]
+    return sorted({agents // count, -(-agents // count)})
+
+
+def _of_market(spec: GuessAverageSpec, n: int) -> Equilibrium:
+    """Equilibria of one market of n players."""
+    # Between groups, the rule holds for the groups' numbers.
+    rule = Rule.of(*spec.range, spec.target)
     if n == 1:
         return Equilibrium((), "with one player every guess wins")
     if n == 2 and (guess := theory.dominant(rule)) is not None:

@@ -19,6 +19,7 @@ from agentsim import draws
 from agentsim.config.scenario import Last, Memory, Prompt
 from agentsim.draws import Stream
 from agentsim.games.guess_average import prompts
+from agentsim.games.guess_average.groups import Membership
 from agentsim.games.guess_average.spec import GuessAverageSpec
 from agentsim.replies import Reading, Status, read
 from agentsim.rpc.messages import Attempt, Completion, Message, Observation, Request
@@ -48,24 +49,36 @@ class MarketContext:
     attempts: int
     seed: int
     worker: int
-    _markets: WeakValueDictionary[int, _Market] = field(
+    _markets: WeakValueDictionary[tuple[int, int], _Market] = field(
         default_factory=WeakValueDictionary, init=False, repr=False, compare=False
     )
 
-    def _market(self, session: int) -> _Market:
-        """The market of a session; it lives as long as its players."""
-        market = self._markets.get(session)
+    def _market(self, session: int, group: Membership | None) -> _Market:
+        """The market of a session, as one group sees it; it lives as long as its players."""
+        key = (session, 0 if group is None else group.number)
+        market = self._markets.get(key)
         if market is None:
-            market = self._markets[session] = _Market(self)
+            market = self._markets[key] = _Market(self, group)
         return market
 
 
 class _Market:
-    """What all players of one session have been told, kept once for all of them."""
+    """What all players of one session, or of one group of it, have been told, kept once for all of
+    them."""
 
-    __slots__ = ("__weakref__", "_format", "_spec", "announced", "questions", "schema", "system")
+    __slots__ = (
+        "__weakref__",
+        "_format",
+        "_spec",
+        "announced",
+        "group",
+        "questions",
+        "schema",
+        "system",
+    )
 
-    def __init__(self, context: MarketContext) -> None:
+    def __init__(self, context: MarketContext, group: Membership | None) -> None:
+        self.group = group
         self._spec = context.spec
         self._format = prompts.reply_format(context.prompt, context.format)
         self.schema = prompts.schema(context.prompt) if context.format == "json" else None
@@ -97,21 +110,32 @@ class Player:
         session: from 1.
         agent: from 0.
         persona: who the agent is; only the prompt `character` shows it.
+        group: the agent's; None when there are none.
     """
 
     __slots__ = ("_agent", "_context", "_market", "_own", "_pending", "_persona", "_refused")
 
     def __init__(
-        self, context: MarketContext, session: int, agent: int, persona: str | None = None
+        self,
+        context: MarketContext,
+        session: int,
+        agent: int,
+        persona: str | None = None,
+        group: Membership | None = None,
     ) -> None:
         self._context = context
-        self._market = context._market(session)
+        self._market = context._market(session, group)
         self._agent = agent
         self._persona = persona if context.prompt == "character" else None
         # What memory needs of the agent's own rounds, the latest last: numbers or replies.
         self._own: list[float | str | None] = []
         self._pending: Request | None = None
         self._refused: Status | None = None
+
+    @property
+    def group(self) -> Membership | None:
+        """The agent's group; None when there are none."""
+        return self._market.group
 
     def prepare(self, observation: Observation) -> Request:
         """The first request of a round.
@@ -177,10 +201,11 @@ class Player:
     def _system(self, n: int) -> Message:
         context, market = self._context, self._market
         if context.prompt == "character":
-            text = prompts.system(context.spec, n, context.prompt, self._persona)
+            text = prompts.system(context.spec, n, context.prompt, self._persona, market.group)
             return Message("system", text)
         if market.system is None:
-            market.system = Message("system", prompts.system(context.spec, n, context.prompt, None))
+            text = prompts.system(context.spec, n, context.prompt, None, market.group)
+            market.system = Message("system", text)
         return market.system
 
     def _turns(self, round: int) -> list[Message]:

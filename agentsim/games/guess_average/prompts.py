@@ -1,9 +1,9 @@
 """What language models are told and how they are to reply.
 
-The system message starts with the rules, which are the same for all agents of a market, so that a
-server can keep their prefix; only `character` adds a persona, at the end. The user message is the
-round's question. Rules, treatment and reply format are separate texts: a treatment changes one of
-them and nothing else.
+The system message starts with the rules, which are the same for all agents of a market (of a group,
+where players are told theirs), so that a server can keep their prefix; only `character` adds a
+persona, at the end. The user message is the round's question. Rules, treatment and reply format
+are separate texts: a treatment changes one of them and nothing else.
 """
 
 from __future__ import annotations
@@ -12,8 +12,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from agentsim.config.scenario import Prompt
+from agentsim.games.guess_average.groups import Membership, who_plays
+from agentsim.games.guess_average.parts import AttributeGroups
 from agentsim.games.guess_average.spec import GuessAverageSpec
-from agentsim.games.guess_average.words import decimals_for, plain, target_in_words
+from agentsim.games.guess_average.words import (
+    GROUP_MEANINGS,
+    MEANINGS,
+    decimals_for,
+    plain,
+    target_in_words,
+)
 from agentsim.replies import Status
 
 Format = Literal["json", "text"]
@@ -47,6 +55,17 @@ _COLUMNS = {
     "target": "target",
     "winning_guess": "winning number",
 }
+# The same in a game between groups, and where each group is told its own numbers.
+_BETWEEN = {
+    "mean": "the average of the groups' numbers",
+    "median": "the median of the groups' numbers",
+    "winning_guess": "the number of the winning group",
+}
+_OWN = {
+    "mean": "the average of your group's numbers",
+    "median": "the median of your group's numbers",
+}
+_OWN_COLUMNS = {"mean": "average of your group", "median": "median of your group"}
 
 
 # By format, and whether there is room for reasoning: `direct` gets none.
@@ -65,7 +84,13 @@ _FORMATS: dict[tuple[Format, bool], str] = {
 }
 
 
-def system(spec: GuessAverageSpec, n: int, prompt: Prompt, persona: str | None) -> str:
+def system(
+    spec: GuessAverageSpec,
+    n: int,
+    prompt: Prompt,
+    persona: str | None,
+    group: Membership | None = None,
+) -> str:
     """The system message.
 
     Args:
@@ -73,11 +98,15 @@ def system(spec: GuessAverageSpec, n: int, prompt: Prompt, persona: str | None) 
         n: players in the market.
         prompt: the treatment.
         persona: who the agent is. Shown by `character` alone.
+        group: the player's; None when there are none. What groups by an attribute are called is
+            part of the persona: only `character` tells it, the others number them.
 
     Raises:
         ValueError: `character` without a persona.
     """
-    parts = [_rules(spec, n)]
+    named = prompt == "character" and isinstance(spec.groups, AttributeGroups)
+    who = who_plays(spec, group, named) if group is not None else ""
+    parts = [_rules(spec, n, who)]
     if _TREATMENTS[prompt]:
         parts.append(_TREATMENTS[prompt])
     if prompt == "character":
@@ -87,17 +116,24 @@ def system(spec: GuessAverageSpec, n: int, prompt: Prompt, persona: str | None) 
     return "\n\n".join(parts)
 
 
-def _rules(spec: GuessAverageSpec, n: int) -> str:
+def _rules(spec: GuessAverageSpec, n: int, groups: str) -> str:
     low, high = _range(spec)
     who = f"one of {n} players in" if n > 1 else "the only player of"
-    told = _listed([_ANNOUNCED[name] for name in spec.announce])
-    after = f"everybody is told {told}" if told else "nothing is announced"
+    between = spec.scope == "between"
+    reader = "each player" if spec.tells_groups else "everybody"
+    told = _listed([_announced(spec, name) for name in spec.told])
+    told = told.replace("your group", "its own group") if spec.tells_groups else told
+    after = f"{reader} is told {told}" if told else "nothing is announced"
+    own = ["- A group's number is the average of its players' numbers."] if between else []
+    target = target_in_words(spec.target, GROUP_MEANINGS if between else MEANINGS)
+    game = f"You are {who} a guessing game. It is played in rounds."
     return "\n".join(
         [
-            f"You are {who} a guessing game. It is played in rounds. In each round:",
+            " ".join(part for part in (game, groups, "In each round:") if part),
             f"- Every player picks a number from {low} to {high}. Decimals are allowed. Nobody "
             "knows what the others pick.",
-            f"- The target is {target_in_words(spec.target)}. Your own number counts too.",
+            *own,
+            f"- The target is {target}. Your own number counts too.",
             f"- {_winning(spec)}",
             f"- After the round {after}.",
         ]
@@ -106,20 +142,31 @@ def _rules(spec: GuessAverageSpec, n: int) -> str:
 
 def _winning(spec: GuessAverageSpec) -> str:
     winners = spec.winners
-    text = "The player whose number is closest to the target wins"
-    text += f" a prize of {plain(winners.prize)} points." if winners.prize else "."
+    between = spec.scope == "between"
+    who, several = ("group", "winning groups") if between else ("player", "winners")
+    text = f"The {who} whose number is closest to the target wins"
+    text += f" a prize of {plain(winners.prize)} points" if winners.prize else ""
+    text += ", which its players share equally." if winners.prize and between else "."
     if winners.band:
         band = plain(winners.band, decimals_for(*spec.range))
-        text += f" Every number that is at most {band} farther from the target than the closest one"
+        every = "group whose number" if between else "number that"
+        text += f" Every {every} is at most {band} farther from the target than the closest one"
         text += " wins too."
     match winners.ties:
         case "split" if winners.prize:
-            text += " If there are several winners, they share the prize."
+            text += f" If there are several {several}, they share the prize."
         case "each" if winners.prize:
-            text += " If there are several winners, each gets the whole prize."
+            text += f" If there are several {several}, each gets the whole prize."
         case "draw":
-            text += " If there are several winners, one of them is drawn by lot and wins alone."
+            text += f" If there are several {several}, one of them is drawn by lot and wins alone."
     return text
+
+
+def _announced(spec: GuessAverageSpec, name: str) -> str:
+    """What an announced number is, as a player of a group reads it."""
+    own = _OWN if spec.tells_groups else {}
+    between = _BETWEEN if spec.scope == "between" else {}
+    return {**_ANNOUNCED, **between, **own}[name]
 
 
 def question(
@@ -140,14 +187,15 @@ def question(
 
 
 def _announcement(spec: GuessAverageSpec, round: int, announced: Mapping[str, float]) -> str:
-    if round == 1 or not spec.announce:
+    if round == 1 or not spec.told:
         return ""
     if not announced:
-        return f"In round {round - 1} nobody picked a valid number, so there is nothing to tell."
+        nobody = "nobody in your group" if spec.tells_groups else "nobody"
+        return f"In round {round - 1} {nobody} picked a valid number, so there is nothing to tell."
     decimals = decimals_for(*spec.range)
     items = [
-        f"{_ANNOUNCED[name]} was {plain(announced[name], decimals)}"
-        for name in spec.announce
+        f"{_announced(spec, name)} was {plain(announced[name], decimals)}"
+        for name in spec.told
         if name in announced
     ]
     return f"In round {round - 1} {_listed(items)}."
@@ -166,11 +214,12 @@ def table(
         own: the agent's number in each of them, None where it had no valid one.
     """
     decimals = decimals_for(*spec.range)
+    columns = {**_COLUMNS, **_OWN_COLUMNS} if spec.tells_groups else _COLUMNS
     lines = ["The rounds so far:"] if own else []
     for round, (numbers, value) in enumerate(zip(announced, own, strict=True), 1):
         items = [
-            f"{_COLUMNS[name]} {plain(numbers[name], decimals)}"
-            for name in spec.announce
+            f"{columns[name]} {plain(numbers[name], decimals)}"
+            for name in spec.told
             if name in numbers
         ]
         mine = (

@@ -1,9 +1,16 @@
-"""How a round ends: the target, who won, what is paid, what is announced."""
+"""How a round ends: the target, who won, what is paid, what is announced.
+
+Between groups the groups are the players: a group's number is the exact mean of its valid answers,
+and mean, median and `n` of the target are over these numbers. A group without a valid answer has
+none and cannot win, but is one of the `n`. What a group wins is shared equally by its agents with a
+valid answer; several winning groups share the prize (`ties: split`), have it each, or one of them
+is drawn.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -12,42 +19,24 @@ from numpy.typing import NDArray
 
 from agentsim import draws, expressions
 from agentsim.draws import Stream
+from agentsim.games.guess_average.settlement import GroupSettlement, Settlement
 from agentsim.games.guess_average.spec import GuessAverageSpec
 from agentsim.models.rule import TARGET_NAMES
-from agentsim.rpc.messages import Settle
 
 _CHUNK = 65_536
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
-    """How one round of one session ended. Columns are in the order of agents' numbers.
+@dataclass(frozen=True, slots=True, eq=False)
+class Sides:
+    """The groups of a market.
 
     Attributes:
-        n: players in the market, whether they gave a valid answer or not.
-        agents: `(rows,)` uint32, ascending.
-        values: `(rows,)` float64, in the game's range; NaN where the answer was not valid.
-        won: `(rows,)` bool.
-        payoffs: `(rows,)` float64, in the unit of the prize; 0 for those who did not win.
-        target: the number to be close to; None without a valid answer, or where its expression
-            has no finite value.
-        mean, median: over valid answers; None when there are none.
-        winning_guess: the winners' guess that is closest to the target, the smaller of two.
-        announced: what the next round's observation tells; names without a value are left out.
+        names: in order.
+        codes: `(rows,)` the group of each agent, as a place in `names`, in the order of agents.
     """
 
-    session: int
-    round: int
-    n: int
-    agents: NDArray[np.uint32]
-    values: NDArray[np.float64]
-    won: NDArray[np.bool_]
-    payoffs: NDArray[np.float64]
-    target: float | None
-    mean: float | None
-    median: float | None
-    winning_guess: float | None
-    announced: dict[str, float]
+    names: Sequence[str]
+    codes: NDArray[np.uint32]
 
 
 def settle(
@@ -60,8 +49,9 @@ def settle(
     seed: int,
     session: int,
     round: int,
+    sides: Sides | None = None,
 ) -> Settlement:
-    """End a round.
+    """End a round of one market.
 
     The result depends on the set of answers alone, not on their order: the mean is the exact sum
     of the valid answers, rounded once.
@@ -74,6 +64,7 @@ def settle(
         n: players in the market. It is what players were told, and the target's `n`.
         seed: the scenario's seed, for drawing one of several winners.
         session, round: which round this is, from 1.
+        sides: the market's groups; None when there are none.
 
     Raises:
         ValueError: an agent occurs twice, or a valid guess lies outside the range.
@@ -83,16 +74,17 @@ def settle(
     valid = values[ok]
     if not np.all((valid >= low) & (valid <= high)):
         raise ValueError("a valid guess lies outside the game's range")
-    numbers = _statistics(spec, valid, n)
+    tie = (seed, session, round)
+    if spec.scope == "between" and sides is not None:
+        numbers, shares = _between(spec, valid, Sides(sides.names, sides.codes[ok]), tie)
+    else:
+        numbers, shares = _contest(spec, agents[ok], valid, n, tie)
     won = np.zeros(agents.size, dtype=np.bool_)
-    if "target" in numbers:
-        tie = (seed, session, round)
-        won[ok] = _winners(spec, agents[ok], valid, numbers["target"], tie)
-        numbers["winning_guess"] = _closest(spec, values[won], numbers["target"])
+    won[ok] = shares >= 0
     payoffs = np.zeros(agents.size)
-    if won.any():
-        prize = spec.winners.prize
-        payoffs[won] = prize if spec.winners.ties == "each" else prize / np.count_nonzero(won)
+    payoffs[won] = shares[shares >= 0]
+    groups = () if sides is None else _groups(spec, sides, valid, ok, won, numbers)
+    told: dict[str, float] = {name: numbers[name] for name in spec.told if name in numbers}
     return Settlement(
         session,
         round,
@@ -105,33 +97,98 @@ def settle(
         numbers.get("mean"),
         numbers.get("median"),
         numbers.get("winning_guess"),
-        {name: numbers[name] for name in spec.announce if name in numbers},
+        {} if spec.tells_groups and groups else told,
+        groups,
     )
 
 
-def to_settle(settlement: Settlement, *, statuses: Mapping[str, int], wall_s: float) -> Settle:
-    """The journal's record of a round.
+def _contest(
+    spec: GuessAverageSpec,
+    players: NDArray[np.uint32],
+    guesses: NDArray[np.float64],
+    n: int,
+    tie: tuple[int, int, int],
+) -> tuple[dict[str, float], NDArray[np.float64]]:
+    """Who of the players, or groups, is closest to the target.
 
     Args:
-        settlement: how the round ended.
-        statuses: how many final actions have each status.
-        wall_s: from asking to settling, seconds.
+        spec: the game.
+        players: `(valid,)` numbers of those with a valid guess.
+        guesses: `(valid,)` theirs.
+        n: players in the market.
+        tie: seed, session and round.
+
+    Returns:
+        The numbers of the round as far as they exist, and `(valid,)` what each wins, -1 for those
+        who do not.
     """
-    won = settlement.won
-    return Settle(
-        session=settlement.session,
-        round=settlement.round,
-        n=settlement.n,
-        statuses={name: count for name, count in statuses.items() if count},
-        target=settlement.target,
-        mean=settlement.mean,
-        median=settlement.median,
-        winning_guess=settlement.winning_guess,
-        winners=settlement.agents[won].tolist(),
-        payoffs=settlement.payoffs[won].tolist(),
-        announced=settlement.announced,
-        wall_s=wall_s,
-    )
+    numbers = _statistics(spec, guesses, n)
+    shares = np.full(guesses.size, -1.0)
+    if "target" in numbers:
+        won = _winners(spec, players, guesses, numbers["target"], tie)
+        numbers["winning_guess"] = _closest(spec, guesses[won], numbers["target"])
+        prize = spec.winners.prize
+        shares[won] = prize if spec.winners.ties == "each" else prize / np.count_nonzero(won)
+    return numbers, shares
+
+
+def _between(
+    spec: GuessAverageSpec,
+    guesses: NDArray[np.float64],
+    sides: Sides,
+    tie: tuple[int, int, int],
+) -> tuple[dict[str, float], NDArray[np.float64]]:
+    """Which group is closest to the target; as `_contest`, for the agents with a valid guess."""
+    count = len(sides.names)
+    members = _split(guesses, sides.codes, count)
+    groups = np.flatnonzero([group.size for group in members]).astype(np.uint32)
+    means = np.array([_sum(members[group]) / members[group].size for group in groups.tolist()])
+    numbers, won = _contest(spec, groups, means, count, tie)
+    shares = np.full(count, -1.0)
+    shares[groups] = won
+    sizes = np.bincount(sides.codes, minlength=count)
+    each = np.where(shares < 0, -1.0, shares / np.maximum(sizes, 1))
+    return numbers, each[sides.codes]
+
+
+def _groups(
+    spec: GuessAverageSpec,
+    sides: Sides,
+    valid: NDArray[np.float64],
+    ok: NDArray[np.bool_],
+    won: NDArray[np.bool_],
+    numbers: Mapping[str, float],
+) -> tuple[GroupSettlement, ...]:
+    """How the round ended for each group; `numbers` are those of the market."""
+    count = len(sides.names)
+    n = np.bincount(sides.codes, minlength=count).tolist()
+    winners = np.bincount(sides.codes[won], minlength=count).tolist()
+    groups = []
+    for code, guesses in enumerate(_split(valid, sides.codes[ok], count)):
+        own = _averages(guesses)
+        told: Mapping[str, float] = numbers
+        if spec.tells_groups:
+            told = {name: numbers[name] for name in numbers if name not in ("mean", "median")} | own
+        groups.append(
+            GroupSettlement(
+                sides.names[code],
+                n[code],
+                own.get("mean"),
+                own.get("median"),
+                winners[code],
+                {name: told[name] for name in spec.told if name in told},
+            )
+        )
+    return tuple(groups)
+
+
+def _split(
+    values: NDArray[np.float64], codes: NDArray[np.uint32], count: int
+) -> list[NDArray[np.float64]]:
+    """The values of each group."""
+    order = np.argsort(codes, kind="stable")
+    bounds = np.searchsorted(codes[order], np.arange(1, count))
+    return np.split(values[order], bounds)
 
 
 def _in_agent_order(
@@ -148,11 +205,17 @@ def _in_agent_order(
 
 def _statistics(spec: GuessAverageSpec, valid: NDArray[np.float64], n: int) -> dict[str, float]:
     """Mean, median and target, as far as they exist."""
-    if valid.size == 0:
+    numbers = _averages(valid)
+    if not numbers:
         return {}
-    numbers = {"mean": _sum(valid) / valid.size, "median": float(np.median(valid))}
     target = expressions.parse(spec.target, TARGET_NAMES).number({**numbers, "n": float(n)})
     return numbers if target is None else {**numbers, "target": target}
+
+
+def _averages(valid: NDArray[np.float64]) -> dict[str, float]:
+    if valid.size == 0:
+        return {}
+    return {"mean": _sum(valid) / valid.size, "median": float(np.median(valid))}
 
 
 def _sum(column: NDArray[np.float64]) -> float:

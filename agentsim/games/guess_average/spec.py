@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from agentsim.config.base import FileModel
 from agentsim.config.checks import GameFinding
-from agentsim.config.models import CognitiveHierarchy, LevelK
+from agentsim.config.population import Population
 from agentsim.config.scenario import Scenario
 from agentsim.expressions import ExpressionError
-from agentsim.games.guess_average.people import PEOPLE
-from agentsim.models import theory
+from agentsim.games.guess_average import checks
+from agentsim.games.guess_average.parts import (
+    Announced,
+    Announcement,
+    Finite,
+    Groups,
+    Scope,
+    Winners,
+)
 from agentsim.models.rule import Rule
-from agentsim.models.theory import NoBestReplyError
-
-Announced = Literal["mean", "median", "target", "winning_guess"]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-
-
-class Winners(FileModel):
-    """Who wins and what is paid. The winner is the player whose guess is closest to the target."""
-
-    ties: Literal["split", "each", "draw"] = "split"
-    """`split`: several winners share the prize; `each`: each of them gets the whole prize; `draw`:
-    one of them is drawn."""
-    prize: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 100.0
-    """What a round pays, in points."""
-    band: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """A guess also wins when it is at most this much farther from the target than the closest
-    one, in the unit of the guesses."""
 
 
 class GuessAverageSpec(FileModel):
@@ -45,24 +36,53 @@ class GuessAverageSpec(FileModel):
     target: str = "2/3 * mean"
     """The number to be close to: an expression of `mean` and `median` (over the valid numbers of
     the round) and `n` (players in the market), with `+ - * /` and brackets."""
-    announce: tuple[Announced, ...] = ("mean", "target")
-    """What everybody is told after a round; may be empty."""
+    announce: Annotated[
+        tuple[Announced, ...] | Announcement, Field(examples=[["mean", "target"]])
+    ] = ("mean", "target")
+    """What is told after a round: a list, which may be empty, of what everybody is told, or a map
+    that also says to whom, such as `{what: [mean], to: group}`."""
     winners: Winners = Winners()
     """Who wins and what is paid."""
-    groups: None = None
-    """One market for all. Groups are not served yet."""
+    groups: Annotated[Groups | None, Field(examples=[{"count": 3, "scope": "separate"}])] = None
+    """Groups of agents; none: one market for all."""
+
+    @property
+    def told(self) -> tuple[Announced, ...]:
+        """What is announced after a round."""
+        return self.announce.what if isinstance(self.announce, Announcement) else self.announce
+
+    @property
+    def tells_groups(self) -> bool:
+        """Whether mean and median are those of the player's own group, in a market of several."""
+        to_group = isinstance(self.announce, Announcement) and self.announce.to == "group"
+        return to_group and self.scope in ("pooled", "between")
+
+    @property
+    def scope(self) -> Scope | None:
+        """What groups are for; None when there are none."""
+        return None if self.groups is None else self.groups.scope
 
     @property
     def rule(self) -> Rule:
-        """The game as models see it.
+        """The game as models see it. Between groups, the target is no function of the mean guess.
 
         Raises:
             ExpressionError: the target cannot be used; `findings` tells so first.
         """
-        return Rule.of(*self.range, self.target, self.announce)
+        rule = Rule.of(*self.range, self.target, self.told)
+        if self.scope == "between":
+            return replace(rule, slope=None, intercept=None)
+        return rule
 
-    def findings(self, scenario: Scenario) -> Iterable[GameFinding]:
-        """What is wrong with the game beside its types, alone and with the rest of the scenario."""
+    def findings(
+        self, scenario: Scenario, population: Population | None = None
+    ) -> Iterable[GameFinding]:
+        """What is wrong with the game beside its types, alone and with the rest of the scenario.
+
+        Args:
+            scenario: around the game.
+            population: None where the scenario names none, or one that is not right.
+        """
         low, high = self.range
         if not low < high:
             yield GameFinding(
@@ -73,10 +93,11 @@ class GuessAverageSpec(FileModel):
             )
         elif not math.isfinite(high - low):
             yield GameFinding(("game", "range"), "out-of-range", "the range is too wide")
-        if len(set(self.announce)) < len(self.announce):
+        if len(set(self.told)) < len(self.told):
             yield GameFinding(
                 ("game", "announce"), "contradiction", "a name stands twice", "each name once"
             )
+        yield from checks.of_groups(self, scenario, population)
         try:
             rule = self.rule
         except ExpressionError as error:
@@ -88,33 +109,5 @@ class GuessAverageSpec(FileModel):
             )
             return
         if low < high:
-            yield from _in_scenario(rule, scenario)
-
-
-def _in_scenario(rule: Rule, scenario: Scenario) -> Iterator[GameFinding]:
-    if isinstance(scenario.model, CognitiveHierarchy | LevelK):
-        try:
-            theory.check(rule, scenario.agents)
-        except NoBestReplyError as error:
-            yield GameFinding(
-                ("game", "target"),
-                "contradiction",
-                f"{error}; `{scenario.model.backend}` players cannot play this",
-                "a target such as 2/3 * mean or 5 + mean / 2, or another backend",
-                beside=((("model", "backend"), "the players"),),
-            )
-    if scenario.compare is not None:
-        people = PEOPLE[scenario.compare]
-        theirs = (people.low, people.high, people.slope, people.intercept)
-        if (rule.low, rule.high, rule.slope, rule.intercept) != theirs:
-            yield GameFinding(
-                ("compare",),
-                "contradiction",
-                f"`{scenario.compare}` is about another game: range [{people.low:g}, "
-                f"{people.high:g}], target {people.target}",
-                "the same range and target, or no comparison",
-                beside=(
-                    (("game", "range"), "the range of this game"),
-                    (("game", "target"), "the target of this game"),
-                ),
-            )
+            yield from checks.of_players(self, rule, scenario, population)
+            yield from checks.of_people(rule, scenario)

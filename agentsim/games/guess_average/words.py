@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 
 from agentsim import expressions
@@ -32,8 +33,20 @@ def decimals_for(low: float, high: float) -> int:
     return 2 if width >= 10 else 3 - math.floor(math.log10(width))
 
 
-def target_in_words(target: str) -> str:
+GROUP_MEANINGS = {
+    "mean": "the average of the groups' numbers",
+    "median": "the median of the groups' numbers (the middle one when they are sorted)",
+    "n": "the number of groups",
+}
+"""In a game between groups."""
+
+
+def target_in_words(target: str, meanings: Mapping[str, str] = MEANINGS) -> str:
     """The rule as a noun phrase, e.g. `two thirds of the average of all numbers`.
+
+    Args:
+        target: an expression of mean, median and n.
+        meanings: what these are.
 
     Raises:
         ExpressionError: the target is not an expression of mean, median and n.
@@ -42,11 +55,9 @@ def target_in_words(target: str) -> str:
     for name in ("mean", "median"):
         pair = expression.affine(name)
         if pair is not None:
-            return _affine(*pair, MEANINGS[name])
-    meanings = [f"{name} is {MEANINGS[name]}" for name in MEANINGS if name in expression.names]
-    listed = (
-        meanings[0] if len(meanings) == 1 else ", ".join(meanings[:-1]) + f" and {meanings[-1]}"
-    )
+            return _affine(*pair, meanings[name])
+    used = [f"{name} is {meanings[name]}" for name in meanings if name in expression.names]
+    listed = used[0] if len(used) == 1 else ", ".join(used[:-1]) + f" and {used[-1]}"
     return f"{target.strip()}, where {listed}"
 
 
