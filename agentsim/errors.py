@@ -9,6 +9,7 @@ AgentsimError
     ├── PeerLost         a node or worker that was running is gone
     ├── ModelError       a model endpoint cannot be used at all
     ├── LimitReached     a limit of the scenario ended the run
+    ├── WorkflowFailed   the user's own function raised; the message has its traceback
     └── ResultsError     the run directory cannot be written or read
 
 Anything else that reaches the command line is a bug of ours: exit 70, with where the log is.
@@ -130,6 +131,10 @@ class ModelError(RunError):
 
 class LimitReached(RunError):
     """A limit of the scenario (tokens, wall time, missing share) ended the run."""
+
+
+class WorkflowFailed(RunError):
+    """The user's own function raised; the message has its traceback, without our frames."""
 
 
 class ResultsError(RunError):

@@ -2,5 +2,6 @@
 
 from agentsim.chat.client import Client, use
 from agentsim.chat.model import MODULES, Model, PendingReply, Reply
+from agentsim.chat.persona import Persona
 
-__all__ = ["MODULES", "Client", "Model", "PendingReply", "Reply", "use"]
+__all__ = ["MODULES", "Client", "Model", "PendingReply", "Persona", "Reply", "use"]

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from agentsim.actors.placeholder import WouldBlock
+from agentsim.chat.persona import Persona
 from agentsim.errors import UserError
-from agentsim.population.people import Persona
 from agentsim.replies import Reading, read
 from agentsim.rpc.messages import PLAYERS, Message
 
-MODULES = ("agentsim.chat.model", "agentsim.population.people", "agentsim.replies.status")
+MODULES = ("agentsim.chat.model", "agentsim.chat.persona", "agentsim.replies.status")
 """Modules whose objects travel in every workflow."""
 
 Prompt = str | Sequence[Mapping[str, str]]

@@ -21,6 +21,7 @@ SHARES_TOLERANCE = 1e-6
 SMALLEST_MASS = 1e-6
 LARGEST_WHOLE = 2.0**53
 LARGEST_LEVEL = 100
+_MODULE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 NO_KIND = "no-kind"
 """Type of the error for a map with none of the keys that would say what it is."""
 BESIDE = "beside"
@@ -153,3 +154,24 @@ def needs_no_password(url: str) -> str:
     if inside:
         raise PydanticCustomError("secret-in-file", "an address with a user or a password")
     return url
+
+
+def module_name(name: str) -> str:
+    """A name that a module can have."""
+    if not _MODULE.fullmatch(name):
+        raise PydanticCustomError(
+            "bad-value", "`{name}` is not the name of a module", {"name": name[:60]}
+        )
+    return name
+
+
+def function_path(path: str) -> str:
+    """`module:function`."""
+    module, _, function = path.partition(":")
+    if not (_MODULE.fullmatch(module) and function.isidentifier()):
+        raise PydanticCustomError(
+            "bad-value",
+            "a workflow is written module:function, as in debate:main; found `{path}`",
+            {"path": path[:60]},
+        )
+    return path

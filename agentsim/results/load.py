@@ -19,6 +19,7 @@ from agentsim.results.schema import SCHEMAS
 from agentsim.results.storage import read_json
 from agentsim.results.summary import run_end, summarise
 from agentsim.results.tally import column
+from agentsim.results.workflow import table_names, table_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +78,8 @@ class Run:
         return self.table("personas").to_pandas()
 
     def table(self, name: str) -> pa.Table:
-        """A table by name: actions, requests, announcements or personas.
+        """A table by name: actions, requests, announcements or personas, or one that a user's
+        program recorded.
 
         Rows are in order of session and round; within them actions in order of agents, requests in
         order of arrival.
@@ -112,8 +114,11 @@ class Run:
         if name == "personas":
             path = self._directory.personas
             return read_part(path) if path.exists() else pa.table({})
+        own = table_names(self._directory)
+        if name in own:
+            return read_part(table_path(self._directory, name))
         if name not in TABLES:
-            names = ", ".join((*TABLES, "personas"))
+            names = ", ".join((*TABLES, "personas", *own))
             raise ResultsError(f"{self.path}: there is no table {name!r}; tables are {names}")
         tables = [read_part(path) for path in parts(self._directory, name)]
         if not tables:

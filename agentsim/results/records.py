@@ -18,7 +18,7 @@ class RunStart(Struct, frozen=True):
 
     Attributes:
         run_id: the same in all records of a run.
-        agents, sessions, rounds: how many, as the scenario says.
+        agents, sessions, rounds: how many, as the scenario says; no rounds: a user's program.
         model: what the column `model` of the actions says, e.g. `smollm2-135m-instruct`.
         started: UTC, ISO 8601.
     """

@@ -1,0 +1,108 @@
+"""The central side of a user's program: journals rows and calls, counts tokens, keeps limits."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+from agentsim.chat import Client
+from agentsim.errors import LimitReached, UserError
+from agentsim.results import Journal, Kind
+from agentsim.results.workflow import RESERVED, Columns, Row, Value
+from agentsim.rpc import envelope
+from agentsim.rpc.codec import decode, encode
+from agentsim.rpc.envelope import Envelope
+from agentsim.rpc.messages import Attempt, Completion, Request
+from agentsim.workflow.observer import Observer
+
+_TABLE = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+class Recorder:
+    """Takes what a program records and what its calls gave; for several threads.
+
+    Args:
+        journal: of the run.
+        observer: is told of calls.
+        most_tokens: the scenario's limit; None: none.
+
+    Attributes:
+        tokens: of all calls so far.
+    """
+
+    def __init__(self, journal: Journal, observer: Observer, most_tokens: int | None) -> None:
+        self.tokens = 0
+        self._journal = journal
+        self._observer = observer
+        self._most_tokens = most_tokens
+        self._tables: dict[str, Columns] = {}
+        self._lock = threading.Lock()
+
+    def row(self, table: str, columns: dict[str, Value]) -> None:
+        """Journal one row.
+
+        Raises:
+            UserError: the name cannot be a table's.
+            TypeError: a column has another type.
+            ResultsError: the journal cannot be written.
+        """
+        if not _TABLE.fullmatch(table) or table in RESERVED:
+            raise UserError(
+                f"{table!r} cannot be a table's name: lower-case letters, digits and underscores, "
+                f"and none of {', '.join(sorted(RESERVED))}"
+            )
+        with self._lock:
+            self._tables.setdefault(table, Columns()).check(columns)
+            self._journal.append(Kind.ROW, encode(Row(table, columns)))
+
+    def attempts(self, attempts: list[Attempt]) -> None:
+        """Journal calls that have ended.
+
+        Raises:
+            LimitReached: they took more tokens than the run may.
+            ResultsError: the journal cannot be written.
+        """
+        tokens = sum(a.prompt_tokens + a.completion_tokens for a in attempts)
+        with self._lock:
+            self._journal.append(Kind.ATTEMPTS, encode(attempts))
+            self.tokens += tokens
+        self._observer.called(dict(Counter(a.status for a in attempts)), tokens)
+        most = self._most_tokens
+        if most is not None and self.tokens > most:
+            raise LimitReached(f"limits.tokens: {self.tokens} tokens were used, {most} are allowed")
+
+
+class Calls:
+    """Takes the messages of nodes and workers that are about models; on the loop.
+
+    Args:
+        recorder: is given what came of each call.
+        ask: sends requests of the user's own thread to a node.
+
+    Attributes:
+        client: carries out the calls of the user's own thread.
+        failed: gets the exception of the first thing that ended the run.
+    """
+
+    def __init__(self, recorder: Recorder, ask: Callable[[list[Request]], None]) -> None:
+        loop = asyncio.get_running_loop()
+        self._recorder = recorder
+        self.failed: asyncio.Future[None] = loop.create_future()
+        self.client = Client(envelope.ORCHESTRATOR, loop, ask, self._attempts)
+
+    def take(self, message: Envelope) -> None:
+        """Take a message that is not the actors' own."""
+        if message.kind is envelope.Kind.ATTEMPTS:
+            self._attempts(decode(message.body, list[Attempt]))
+        elif message.kind is envelope.Kind.COMPLETIONS:
+            self.client.take(decode(message.body, list[Completion]))
+
+    def _attempts(self, attempts: list[Attempt]) -> None:
+        try:
+            self._recorder.attempts(attempts)
+        except Exception as error:  # noqa: BLE001 - it ends the run, not the reading of messages
+            if not self.failed.done():
+                self.failed.set_exception(error)

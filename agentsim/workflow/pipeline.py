@@ -1,0 +1,229 @@
+"""The run of a user's program: load → sample → launch → personas → function → results."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from agentsim import chat, serving
+from agentsim.chat import Model, Persona
+from agentsim.cluster import Cluster as Nodes
+from agentsim.cluster import open_cluster
+from agentsim.config import LoadedWorkflow
+from agentsim.config.models import LanguageModel, LlamaCpp, OpenAI
+from agentsim.distributed import Cluster
+from agentsim.errors import LimitReached, PeerLost, UserError
+from agentsim.launch import LocalLauncher
+from agentsim.plan import RunPlan, place
+from agentsim.population import write_personas
+from agentsim.record import Record
+from agentsim.results import Journal
+from agentsim.rpc.messages import PLAYERS, Request
+from agentsim.workflow.calls import Calls, Recorder
+from agentsim.workflow.function import failure, find_function
+from agentsim.workflow.observer import Observer
+from agentsim.workflow.people import read_people
+from agentsim.workflow.program import Workflow, WorkflowStopped
+from agentsim.workflow.thread import Thread
+
+_SYNC_S = 1.0
+
+
+async def run_workflow(loaded: LoadedWorkflow, path: Path, observer: Observer) -> None:
+    """Run a user's function, once a session; everything about it ends up in the directory `path`.
+
+    Args:
+        loaded: the scenario with its population and hostfile.
+        path: the run's directory; must not exist.
+        observer: is told how it goes.
+
+    Raises:
+        UserError: something is missing; nothing was started.
+        WorkflowFailed: the function raised.
+        RunError: the run failed otherwise; what was completed is in its directory.
+        asyncio.CancelledError: the run was interrupted; likewise.
+    """
+    scenario = loaded.scenario
+    api_keys = _ready(scenario.model, path)
+    function = find_function(scenario.workflow, loaded.folder)
+    own = scenario.workflow.partition(":")[0]
+    cluster = Cluster(loaded.hostfile, modules=[own, *scenario.modules, *chat.MODULES])
+    plan = RunPlan(place(loaded.hostfile), (), sessions_at_once=1, actions=0)
+    async with Record(loaded, plan, path) as record:
+        await _write_personas(loaded, record.directory.personas, observer)
+        observer.stage(_starting(plan, scenario.model))
+        launcher = LocalLauncher(record.directory.logs, api_keys)
+        models = {} if scenario.model is None else {PLAYERS: scenario.model}
+        async with open_cluster(plan, launcher, models, observer.notice) as nodes:
+            record.note(endpoints=nodes.endpoints())
+            recorder = Recorder(record.journal, observer, scenario.limits.tokens)
+            calls = Calls(recorder, _asker(nodes, len(plan.hosts)))
+            async with (
+                cluster.attached(nodes, calls.take) as broken,
+                _synced(record.journal) as synced,
+                _in_time(scenario.limits.wall_s),
+            ):
+                sessions = _Sessions(loaded, cluster, calls, recorder, observer)
+                for session in range(1, scenario.sessions + 1):
+                    model = _model(scenario.seed, session, nodes) if models else None
+                    personas = await asyncio.to_thread(
+                        read_people,
+                        record.directory.personas,
+                        session=session,
+                        agents=scenario.agents,
+                    )
+                    run = sessions.of(session, personas, model)
+                    await sessions.play(function, run, [broken, synced])
+
+
+class _Sessions:
+    """Calls the function for one session after the other."""
+
+    def __init__(
+        self,
+        loaded: LoadedWorkflow,
+        cluster: Cluster,
+        calls: Calls,
+        recorder: Recorder,
+        observer: Observer,
+    ) -> None:
+        self._scenario = loaded.scenario
+        self._cluster = cluster
+        self._calls = calls
+        self._recorder = recorder
+        self._observer = observer
+
+    def of(self, session: int, personas: list[Persona], model: Model | None) -> Workflow:
+        """What the function is called with."""
+        scenario = self._scenario
+        return Workflow(
+            cluster=self._cluster,
+            personas=personas,
+            seed=scenario.seed,
+            session=session,
+            sessions=scenario.sessions,
+            rounds=scenario.rounds,
+            parameters=scenario.parameters,
+            _model=model,
+            _record=self._recorder.row,
+            _note=self._observer.note,
+        )
+
+    async def play(
+        self, function: Callable[..., Any], run: Workflow, ends: list[asyncio.Future[None]]
+    ) -> None:
+        """Call the function and wait for it, or for what ends the run before.
+
+        Raises:
+            AgentsimError: it raised, or something else ended the run.
+        """
+        thread = Thread(function, run, self._calls.client)
+        waiting: list[asyncio.Future[Any]] = [thread.ended, self._calls.failed, *ends]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not thread.ended.done():
+                stopped = WorkflowStopped("the run has ended")
+                self._cluster.interrupt(stopped)
+                self._calls.client.stop(stopped)
+                await thread.stop()
+        for end in (self._calls.failed, *ends):
+            if end.done():
+                end.result()
+        error = thread.ended.result()
+        failed = None if error is None else failure(self._scenario.workflow, error)
+        if failed is not None:
+            raise failed from error
+
+
+def _ready(model: LanguageModel | None, path: Path) -> dict[str, str]:
+    """Find out early what is missing; the keys of model endpoints, by their variables."""
+    if path.exists():
+        raise UserError(f"{path}: exists already; a run's directory is never overwritten")
+    if model is not None:
+        serving.check(model)
+    if isinstance(model, OpenAI) and model.api_key_env is not None:
+        return {model.api_key_env: os.environ[model.api_key_env]}
+    return {}
+
+
+def _starting(plan: RunPlan, model: LanguageModel | None) -> str:
+    hosts = ", ".join(host.address for host in plan.hosts)
+    what = f"starting {plan.workers} workers on {hosts}"
+    return f"{what}, with {model.name} on llama.cpp" if isinstance(model, LlamaCpp) else what
+
+
+async def _write_personas(loaded: LoadedWorkflow, path: Path, observer: Observer) -> None:
+    scenario = loaded.scenario
+    if loaded.population is None:
+        return
+    observer.stage(f"drawing {scenario.agents * scenario.sessions:,} people")
+    await asyncio.to_thread(
+        write_personas,
+        path,
+        loaded.population,
+        agents=scenario.agents,
+        sessions=scenario.sessions,
+        seed=scenario.seed,
+    )
+
+
+def _model(seed: int, session: int, nodes: Nodes) -> Model:
+    return Model(session=session, seed=seed, structured=nodes.structured())
+
+
+def _asker(nodes: Nodes, hosts: int) -> Callable[[list[Request]], None]:
+    """Sends requests of the user's own thread to the nodes in turn."""
+    turns = itertools.cycle(range(hosts))
+    sending: set[asyncio.Task[None]] = set()
+
+    async def send(requests: list[Request]) -> None:
+        with contextlib.suppress(PeerLost):  # whoever reads from the nodes tells of it
+            await nodes.ask(next(turns), requests)
+
+    def ask(requests: list[Request]) -> None:
+        task = asyncio.ensure_future(send(requests))
+        sending.add(task)
+        task.add_done_callback(sending.discard)
+
+    return ask
+
+
+@asynccontextmanager
+async def _synced(journal: Journal) -> AsyncIterator[asyncio.Task[None]]:
+    """Force the journal to disk each second; what is yielded raises when that fails."""
+
+    async def sync() -> None:
+        while True:
+            await asyncio.sleep(_SYNC_S)
+            await asyncio.to_thread(journal.sync)
+
+    task = asyncio.ensure_future(sync())
+    try:
+        yield task
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await task
+
+
+@asynccontextmanager
+async def _in_time(limit_s: float | None) -> AsyncIterator[None]:
+    """End what takes longer than the scenario allows.
+
+    Raises:
+        LimitReached: it did.
+    """
+    try:
+        async with asyncio.timeout(limit_s) as limit:
+            yield
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise LimitReached(f"limits.wall_s: the run took longer than {limit_s:g} s") from None
