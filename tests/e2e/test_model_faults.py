@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from conftest import table
+from whole_runs import table
 
 # Requests that the endpoint is tried with before the run begins.
 PROBES = 8

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT, table
+from whole_runs import ROOT, table
 
 THEORY = ROOT / "scenarios" / "guess_two_thirds_theory.yaml"
 
