@@ -79,7 +79,6 @@ class Live:
     """
 
     def __init__(self, *, sessions: int, rounds: int, agents: int, console: Console) -> None:
-        self._sessions = sessions
         self._rounds = rounds
         self._total = sessions * agents
         self._console = console
@@ -142,9 +141,9 @@ class Live:
             self._line(round)
 
     def settled(self, settle: Settle) -> None:
-        """A round of a session was settled."""
-        self._settled[settle.round] += 1
-        if self._settled[settle.round] < self._sessions:
+        """A round of a session, or of one of its markets, was settled."""
+        self._settled[settle.round] += settle.n
+        if self._settled[settle.round] < self._total:
             return
         tally = self._tallies[settle.round]
         tally.ended_s = time.monotonic()

@@ -56,7 +56,9 @@ def describe(loaded: Loaded) -> str:
         )
     )
     game = loaded.game.model_dump(mode="json")
-    rules = ", ".join(f"{key} {flow(game[key])}" for key in ("range", "target") if key in game)
+    rules = ", ".join(
+        f"{key} {flow(game[key])}" for key in ("range", "target", "groups") if game.get(key)
+    )
     sentences = [
         f"{size} of {game.get('type', 'a game')}" + (f" ({rules})" if rules else ""),
         f"{_count(actions, 'action')}, seed {scenario.seed}",

@@ -47,6 +47,10 @@ def columns(summary: Data, number: Number) -> Columns:
     cells = _one_session(summary, number) if one else _several_sessions(summary, number)
     if not any(row["missing"] for row in summary["rounds"]):
         del cells["could be"]
+    if summary.get("groups") and all(row["target"] is None for row in summary["rounds"]):
+        # Each group is a market of its own: there is nothing of the kind for all.
+        for title in ("target", "won by"):
+            cells.pop(title, None)
     if means := (summary["people"] or {}).get("means"):
         published = dict(enumerate(means, 1))
         cells["people"] = [number(published.get(round)) for round in by_round(summary["rounds"])]
@@ -116,7 +120,7 @@ def _several_sessions(summary: Data, number: Number) -> Columns:
 
 def _won_by(row: Data, number: Number) -> str:
     """The winning guess, and how many made it when it was not one."""
-    if not row["winners"]:
+    if not row["winners"] or row["winning_guess"] is None:
         return NOTHING
     times = f" x{row['winners']:,}" if row["winners"] > 1 else ""
     return number(row["winning_guess"]) + times

@@ -15,7 +15,7 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from agentsim.report import caution, rounds
+from agentsim.report import by_group, caution, rounds
 from agentsim.report.words import Number, count, duration, printable, table
 
 _REASONS = 5
@@ -38,6 +38,7 @@ def render(summary: Data, manifest: Data, *, path: Path) -> RenderableType:
         _title(summary),
         *_section(_trust(summary, manifest)),
         *_section(_rounds(summary, manifest, number)),
+        *_section(_groups(summary, manifest, number)),
         *_section(_replies(summary, number)),
         *_section([*_cost(summary), *_files(path)]),
     )
@@ -88,6 +89,14 @@ def _rounds(summary: Data, manifest: Data, number: Number) -> list[RenderableTyp
         return []
     notes = (Text(note, "dim") for note in rounds.notes(summary, manifest))
     return [table(rounds.fitting_columns(summary, number, _WIDTH)), *notes]
+
+
+def _groups(summary: Data, manifest: Data, number: Number) -> list[RenderableType]:
+    cells = by_group.fitting_columns(summary, number, _WIDTH)
+    if not cells:
+        return []
+    notes = (Text(note, "dim") for note in by_group.notes(summary))
+    return [Text(by_group.title(manifest), "bold"), table(cells), *notes]
 
 
 def _replies(summary: Data, number: Number) -> list[RenderableType]:
