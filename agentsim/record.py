@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from agentsim.config import Loaded
+from agentsim.config import Loaded, LoadedWorkflow
 from agentsim.config.models import LANGUAGE_MODELS
 from agentsim.errors import AgentsimError
 from agentsim.games.guess_average import PEOPLE, GuessAverageSpec, equilibrium
@@ -31,6 +31,7 @@ from agentsim.results import (
     update_manifest,
     write_manifest,
     write_summary,
+    write_workflow_tables,
 )
 
 
@@ -50,7 +51,7 @@ class Record:
     directory: RunDirectory
     journal: Journal
 
-    def __init__(self, loaded: Loaded, plan: RunPlan, path: Path) -> None:
+    def __init__(self, loaded: Loaded | LoadedWorkflow, plan: RunPlan, path: Path) -> None:
         self._loaded = loaded
         self._plan = plan
         self._path = path
@@ -61,7 +62,14 @@ class Record:
     def model(self) -> str:
         """What the tables call the model."""
         model = self._loaded.scenario.model
+        if model is None:
+            return ""
         return model.name if isinstance(model, LANGUAGE_MODELS) else model.backend
+
+    @property
+    def _rounds(self) -> int:
+        """Rounds that are settled in each session: none of a user's program."""
+        return self._loaded.scenario.rounds if isinstance(self._loaded, Loaded) else 0
 
     def note(self, **facts: Any) -> None:
         """Add facts to the manifest that were not known at the start.
@@ -80,7 +88,7 @@ class Record:
         self._cpu_s = _cpu_s()
         self._began_s = time.monotonic()
         start = RunStart(
-            run_id, scenario.agents, scenario.sessions, scenario.rounds, self.model, _now()
+            run_id, scenario.agents, scenario.sessions, self._rounds, self.model, _now()
         )
         self.journal.append(Kind.RUN, to_json(start))
         return self
@@ -105,6 +113,8 @@ class Record:
         try:
             self.journal.append(Kind.END, to_json(end))
             self.journal.close()
+            if isinstance(self._loaded, LoadedWorkflow):
+                write_workflow_tables(self.directory)
             compact(self.directory)
             write_summary(self.directory)
         except AgentsimError:
@@ -113,7 +123,20 @@ class Record:
                 raise
 
 
-def _facts(loaded: Loaded, plan: RunPlan, run_id: str) -> RunFacts:
+def _facts(loaded: Loaded | LoadedWorkflow, plan: RunPlan, run_id: str) -> RunFacts:
+    if isinstance(loaded, Loaded):
+        return _facts_of_game(loaded, plan, run_id)
+    return RunFacts(
+        run_id=run_id,
+        scenario=loaded.scenario.model_dump(mode="json"),
+        files=loaded.files,
+        population=None if loaded.population is None else loaded.population.model_dump(mode="json"),
+        hosts=loaded.hostfile.model_dump(mode="json"),
+        plan=plan.to_dict(),
+    )
+
+
+def _facts_of_game(loaded: Loaded, plan: RunPlan, run_id: str) -> RunFacts:
     scenario, game = loaded.scenario, loaded.game
     assert isinstance(game, GuessAverageSpec)  # the only game there is
     rule = game.rule
@@ -128,9 +151,7 @@ def _facts(loaded: Loaded, plan: RunPlan, run_id: str) -> RunFacts:
             "slope": rule.slope,
             "intercept": rule.intercept,
         },
-        population=None
-        if loaded.population is None
-        else loaded.population.model_dump(mode="json"),
+        population=None if loaded.population is None else loaded.population.model_dump(mode="json"),
         hosts=loaded.hostfile.model_dump(mode="json"),
         plan=plan.to_dict(),
         equilibrium=asdict(equilibrium(game, scenario.agents)),

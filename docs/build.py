@@ -22,6 +22,7 @@ from agentsim.config import (
     Hostfile,
     Population,
     Scenario,
+    WorkflowScenario,
     json_schema,
     load,
     reference,
@@ -48,11 +49,13 @@ SHIPPED = {
     "scenario": "scenarios/guess_two_thirds.yaml",
     "population": "populations/adults.yaml",
     "hostfile": "hostfiles/laptop.yaml",
+    "workflow": "scenarios/debate.yaml",
 }
 MODELS: dict[str, type[BaseModel]] = {
     "scenario": Scenario,
     "population": Population,
     "hostfile": Hostfile,
+    "workflow": WorkflowScenario,
 }
 ABOUT = {
     "scenario": "A scenario is one experiment. `agentsim run FILE` plays it, `agentsim validate "
@@ -61,9 +64,18 @@ ABOUT = {
     "population": "A population says who takes part, as distributions of attributes. A scenario "
     "names it by `population:`; its people are drawn anew in each session. Only "
     "`prompt: character` shows them to language models.",
+    "workflow": "A scenario with the key `workflow` runs a function of your own instead of a "
+    "game: [docs/actors.md](../actors.md) teaches it. `agentsim run FILE` runs it, `agentsim "
+    "validate FILE` checks it and reads its modules without running them.",
     "hostfile": "A hostfile says on which machines a run takes place. A scenario names it by "
     "`hosts:`, or the command line by `--hosts`. Without one, a run has this machine and 2 "
     "workers.",
+}
+TITLES = {
+    "scenario": "Reference: the scenario file",
+    "population": "Reference: the population file",
+    "hostfile": "Reference: the hostfile",
+    "workflow": "Reference: a scenario with a workflow",
 }
 WORDS = """\
 Words keep what you wrote: `no`, `on`, `010` and `12:30:00` are text, `1e-4` is a number, only
@@ -84,7 +96,7 @@ Findings are a list, in the order in which they are shown:
 characters from 1, `length` is how many of them are meant. `related` has the other places of what
 cannot be said of one place alone. `expected` and `hint` may be empty. Any other error is a map;
 `error` is `user-error`, `missing-package`, `launch-error`, `peer-lost`, `model-error`,
-`limit-reached` or `results-error`:
+`limit-reached`, `workflow-failed` or `results-error`:
 
 ```json
 {error}
@@ -126,7 +138,7 @@ def _page(title: str, *parts: str) -> str:
 def _file(kind: str) -> str:
     example = (ROOT / SHIPPED[kind]).read_text("utf-8")
     return _page(
-        f"Reference: the {kind} file" if kind != "hostfile" else "Reference: the hostfile",
+        TITLES[kind],
         f"{ABOUT[kind]}\n",
         WORDS,
         f"`{SHIPPED[kind]}`, which is shipped:\n",

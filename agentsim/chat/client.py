@@ -19,6 +19,8 @@ from agentsim.errors import ModelError
 from agentsim.replies import Status
 from agentsim.rpc.messages import Attempt, Completion, Message, Request
 
+ROUND = 1
+"""The round of all calls: 0 is when personas are written."""
 NOBODY = 2**32 - 1
 """The agent of a call that is bound to nobody, in the record."""
 
@@ -71,7 +73,7 @@ class Client:
         block, place = divmod(agent, _SEED_BLOCK)
         request = Request(
             session=model.session,
-            round=0,
+            round=ROUND,
             agent=agent,
             step=step,
             attempt=0,
@@ -193,7 +195,7 @@ def _seeds(seed: int, session: int, step: int, block: int) -> list[int]:
     """Sampling seeds of a block of agents, 31 bits each: a column costs little more than one."""
     agents = np.arange(block * _SEED_BLOCK, (block + 1) * _SEED_BLOCK, dtype=np.uint32)
     words = draws.integers(
-        Stream.MODEL_SEED, agents, seed=seed, session=session, round=0, step=step
+        Stream.MODEL_SEED, agents, seed=seed, session=session, round=ROUND, step=step
     )
     seeds: list[int] = (words >> np.uint64(33)).tolist()
     return seeds

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Coroutine, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from pathlib import Path
 
@@ -14,14 +12,13 @@ import uvloop
 from rich.console import Console
 
 from agentsim.cli.live import Live
-from agentsim.config import Loaded, load
+from agentsim.cli.signals import until_signal
+from agentsim.config import Loaded, LoadedWorkflow, load_any
 from agentsim.games import GAMES
-from agentsim.orchestrator.observer import Observer, Silent
+from agentsim.orchestrator.observer import Silent
 from agentsim.report.text import plain, render
 from agentsim.results import default_path, read_manifest, read_summary
 from agentsim.run import run
-
-_EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 def execute(
@@ -39,12 +36,12 @@ def execute(
     Raises:
         AgentsimError: the files are wrong, or the run failed.
     """
-    loaded = load(file, games=GAMES, overrides=overrides, hosts=hosts, workers=workers)
+    loaded = load_any(file, games=GAMES, overrides=overrides, hosts=hosts, workers=workers)
     path = out or default_path(loaded.scenario.name, datetime.now())
     console = Console(stderr=True)
-    live = None if quiet or json else _live(loaded, console)
-    with live or nullcontext():
-        code = uvloop.run(_until_signal(loaded, path, live or Silent()))
+    work, live = _prepared(loaded, path, None if quiet or json else console)
+    with live:
+        code = uvloop.run(until_signal(work))
     if code:
         print(f"interrupted; what was completed is in {path}", file=sys.stderr)
         return code
@@ -53,42 +50,44 @@ def execute(
     elif quiet:
         print(path)
     else:
-        shown = read_summary(path), read_manifest(path)
-        if sys.stdout.isatty():
-            Console().print(render(*shown, path=path))
-        else:
-            sys.stdout.write(plain(*shown, path=path))
+        _show_end(loaded, path)
     return 0
 
 
-def _live(loaded: Loaded, console: Console) -> Live:
+def _prepared(
+    loaded: Loaded | LoadedWorkflow, path: Path, console: Console | None
+) -> tuple[Coroutine[None, None, None], AbstractContextManager[object]]:
+    """The run, and the live view around it; no console: nothing is shown."""
+    if isinstance(loaded, LoadedWorkflow):
+        # Their parts come when they are asked for: games do without.
+        from agentsim.cli.live_workflow import LiveWorkflow
+        from agentsim.workflow import Silent as Unseen
+        from agentsim.workflow.pipeline import run_workflow
+
+        seen = LiveWorkflow(console) if console else None
+        return run_workflow(loaded, path, seen or Unseen()), seen or nullcontext()
     scenario = loaded.scenario
-    return Live(
-        sessions=scenario.sessions,
-        rounds=scenario.rounds,
-        agents=scenario.agents,
-        console=console,
-    )
+    live = None
+    if console:
+        live = Live(
+            sessions=scenario.sessions,
+            rounds=scenario.rounds,
+            agents=scenario.agents,
+            console=console,
+        )
+    return run(loaded, path, live or Silent()), live or nullcontext()
 
 
-async def _until_signal(loaded: Loaded, path: Path, observer: Observer) -> int:
-    """Run to the end, or in good order to an early end at Ctrl-C or SIGTERM."""
-    loop = asyncio.get_running_loop()
-    task = asyncio.ensure_future(run(loaded, path, observer))
-    got: list[signal.Signals] = []
+def _show_end(loaded: Loaded | LoadedWorkflow, path: Path) -> None:
+    summary = read_summary(path)
+    if isinstance(loaded, LoadedWorkflow):
+        from agentsim.report.workflow import plain_workflow, render_workflow
 
-    def stop(number: signal.Signals) -> None:
-        got.append(number)
-        task.cancel()
-        # A second one ends the program at once; its nodes notice and end by themselves.
-        loop.remove_signal_handler(number)
-
-    for number in _EXIT_CODES:
-        loop.add_signal_handler(number, stop, number)
-    try:
-        await task
-    except asyncio.CancelledError:
-        if not got:
-            raise
-        return _EXIT_CODES[got[0]]
-    return 0
+        end, text = render_workflow(summary, path=path), plain_workflow(summary, path=path)
+    else:
+        manifest = read_manifest(path)
+        end, text = render(summary, manifest, path=path), plain(summary, manifest, path=path)
+    if sys.stdout.isatty():
+        Console().print(end)
+    else:
+        sys.stdout.write(text)

@@ -77,5 +77,6 @@ class LiveWorkflow:
     def _words(self) -> str:
         bad = [f"{count:,} {status}" for status, count in self._statuses.items() if status != "ok"]
         rate = self._tokens / max(1e-3, time.monotonic() - self._began_s)
-        calls = f"{self._statuses.total():,} calls of the model"
+        total = self._statuses.total()
+        calls = f"{total:,} {'call' if total == 1 else 'calls'} of the model"
         return " · ".join([calls, *bad, f"{rate:,.0f} tok/s"])

@@ -14,6 +14,7 @@ class Kind(StrEnum):
     SCENARIO = "scenario"
     POPULATION = "population"
     HOSTFILE = "hostfile"
+    WORKFLOW = "workflow"
 
 
 def schema(

@@ -11,7 +11,7 @@ from agentsim.cli.failures import ErrorFormat, told_as
 from agentsim.cli.flags import WHAT, overrides
 
 if TYPE_CHECKING:
-    from agentsim.config import Loaded
+    from agentsim.config import Loaded, LoadedWorkflow
 
 
 def validate(
@@ -32,20 +32,22 @@ def validate(
     ] = ErrorFormat.TEXT,
 ) -> None:
     """Check a scenario and its files and say what would run; nothing is started."""
-    from agentsim.config import load
+    from agentsim.config import load_any
     from agentsim.games import GAMES
 
     flags = {"agents": agents, "sessions": sessions, "rounds": rounds, "seed": seed}
     with told_as(error_format):
         changed = overrides(flags, set_)
-        loaded = load(file, games=GAMES, overrides=changed, hosts=hosts, workers=workers)
+        loaded = load_any(file, games=GAMES, overrides=changed, hosts=hosts, workers=workers)
     print(f"{file} is valid: {describe(loaded)}")
 
 
-def describe(loaded: Loaded) -> str:
+def describe(loaded: Loaded | LoadedWorkflow) -> str:
     """What would run, in one paragraph."""
-    from agentsim.config import flow
+    from agentsim.config import Loaded, flow
 
+    if not isinstance(loaded, Loaded):
+        return _describe_workflow(loaded)
     scenario = loaded.scenario
     actions = scenario.agents * scenario.rounds * scenario.sessions
     size = " × ".join(
@@ -69,11 +71,32 @@ def describe(loaded: Loaded) -> str:
     return ". ".join(sentence[0].upper() + sentence[1:] for sentence in sentences) + "."
 
 
+def _describe_workflow(loaded: LoadedWorkflow) -> str:
+    from agentsim.config import flow
+
+    scenario = loaded.scenario
+    size = f"{_count(scenario.agents, 'agent')} × {_count(scenario.sessions, 'session')}"
+    model = "no model"
+    if scenario.model is not None:
+        model = (
+            f"model {scenario.model.backend} {scenario.model.name} at temperature "
+            f"{scenario.model.temperature:g}, at most {scenario.model.max_tokens:,} tokens a reply"
+        )
+    sentences = [
+        f"{size} of {scenario.workflow}",
+        f"parameters {flow(scenario.parameters)}, seed {scenario.seed}",
+        _population(loaded),
+        model,
+        _hosts(loaded),
+    ]
+    return ". ".join(sentence[0].upper() + sentence[1:] for sentence in sentences) + "."
+
+
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _population(loaded: Loaded) -> str:
+def _population(loaded: Loaded | LoadedWorkflow) -> str:
     if loaded.population is None:
         return "no population"
     names = list(loaded.population.attributes)
@@ -97,7 +120,7 @@ def _model(loaded: Loaded) -> str:
     )
 
 
-def _hosts(loaded: Loaded) -> str:
+def _hosts(loaded: Loaded | LoadedWorkflow) -> str:
     hosts = loaded.hostfile.hosts
     workers = sum(host.workers for host in hosts)
     return (

@@ -6,13 +6,22 @@ from agentsim.config.base import FileModel
 from agentsim.config.checks import ChecksScenario, GameFinding
 from agentsim.config.codes import CODES
 from agentsim.config.hostfile import Host, Hostfile
-from agentsim.config.loader import Loaded, LoadedPopulation, load, load_population
+from agentsim.config.loader import (
+    Loaded,
+    LoadedPopulation,
+    LoadedWorkflow,
+    load,
+    load_any,
+    load_hostfile,
+    load_population,
+)
 from agentsim.config.made import MadePersonas
 from agentsim.config.overrides import Override, split_set
 from agentsim.config.population import Population
 from agentsim.config.scenario import Scenario
 from agentsim.config.schema import KINDS, json_schema
 from agentsim.config.shape import flow
+from agentsim.config.workflow import WorkflowScenario
 
 __all__ = [
     "CODES",
@@ -24,13 +33,17 @@ __all__ = [
     "Hostfile",
     "Loaded",
     "LoadedPopulation",
+    "LoadedWorkflow",
     "MadePersonas",
     "Override",
     "Population",
     "Scenario",
+    "WorkflowScenario",
     "flow",
     "json_schema",
     "load",
+    "load_any",
+    "load_hostfile",
     "load_population",
     "split_set",
 ]

@@ -10,6 +10,7 @@ from agentsim.config.made import MadePersonas
 from agentsim.config.population import Population
 from agentsim.config.scenario import Scenario
 from agentsim.config.tree import Node, beside, find, given, place, text_at
+from agentsim.config.workflow import WorkflowScenario
 from agentsim.errors import Finding
 
 
@@ -63,7 +64,7 @@ def _placed(item: GameFinding, node: Node) -> Finding:
     return where.finding(item.code, item.message, item.expected, item.hint, tuple(related))
 
 
-def of_made(made: MadePersonas, scenario: Scenario, node: Node) -> list[Finding]:
+def of_made(made: MadePersonas, scenario: Scenario | WorkflowScenario, node: Node) -> list[Finding]:
     """Whether a file of personas has enough of them."""
     wanted = scenario.agents * scenario.sessions
     if made.people >= wanted:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, create_model
 
-from agentsim.config import checks, served
+from agentsim.config import checks, programs, served
 from agentsim.config import overrides as flags
 from agentsim.config.base import FileModel
 from agentsim.config.check import Checked, check
@@ -35,8 +35,10 @@ from agentsim.config.tree import (
     place,
     renamed,
     text_at,
+    without,
 )
 from agentsim.config.words import found
+from agentsim.config.workflow import WorkflowScenario
 from agentsim.errors import ConfigError, Finding
 
 
@@ -56,6 +58,25 @@ class Loaded:
 
     scenario: Scenario
     game: BaseModel
+    population: Population | None
+    hostfile: Hostfile
+    files: dict[str, str]
+    made: MadePersonas | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedWorkflow:
+    """The files of a run that a user's function drives, checked.
+
+    Attributes:
+        scenario: with what the command line changed.
+        folder: the scenario's, where modules are found first.
+        population, hostfile, made: as of `Loaded`.
+        files: likewise, with the sources of the modules that the scenario names.
+    """
+
+    scenario: WorkflowScenario
+    folder: Path
     population: Population | None
     hostfile: Hostfile
     files: dict[str, str]
@@ -96,14 +117,50 @@ def load(
     Raises:
         ConfigError: with every finding of every file that could be reached.
     """
+    loaded = load_any(path, games=games, overrides=overrides, hosts=hosts, workers=workers)
+    if isinstance(loaded, Loaded):
+        return loaded
+    raise ConfigError(
+        (
+            Finding(
+                "contradiction",
+                "this scenario runs a workflow, and a scenario with a game is needed here",
+                os.fspath(path),
+                expected="a scenario with the key `game`",
+            ),
+        )
+    )
+
+
+def load_any(
+    path: str | os.PathLike[str],
+    *,
+    games: Games[str, type[FileModel]],
+    overrides: Iterable[flags.Override] = (),
+    hosts: Path | None = None,
+    workers: int | None = None,
+) -> Loaded | LoadedWorkflow:
+    """Read and check a scenario of either kind: with a game, or with a workflow of the user's.
+
+    Users' modules are read, not run.
+
+    Args:
+        path, games, overrides, hosts, workers: as for `load`.
+
+    Raises:
+        ConfigError: with every finding of every file that could be reached.
+    """
     reading = _Reading()
     root: Node | None = reading.tree(os.fspath(path), "scenario")
-    scenario: Checked[Scenario] | None = None
-    game: BaseModel | None = None
     if root is not None:
         root = _overridden(reading, root, overrides)
         if hosts is not None:
             root = flags.put_scalar(root, "hosts", os.fspath(hosts), "--hosts")
+        if given(root, "workflow"):
+            return _load_workflow(reading, root, Path(path).parent, hosts, workers)
+    scenario: Checked[Scenario] | None = None
+    game: BaseModel | None = None
+    if root is not None:
         scenario, game = _scenario(reading, root, games)
         root = scenario.node
     people, made = _people(reading, root)
@@ -115,6 +172,50 @@ def load(
     if reading.findings or scenario is None or scenario.value is None or game is None:
         raise ConfigError(reading.sorted())
     return Loaded(scenario.value, game, people, hostfile or Hostfile(), reading.files, made)
+
+
+def _load_workflow(
+    reading: _Reading, root: Node, folder: Path, hosts: Path | None, workers: int | None
+) -> LoadedWorkflow:
+    kept = served.scenario(root)
+    reading.add(programs.excluded(root))
+    left = kept.node
+    for key in programs.GAME_KEYS:
+        left = without(left, (key,))
+    checked = check(WorkflowScenario, replace(kept, node=left))
+    reading.add(checked.findings)
+    findings, sources = programs.of_workflow(checked.node, folder)
+    reading.add(findings)
+    people, made = _people(reading, checked.node)
+    hostfile = _hostfile(reading, checked.node, hosts, workers)
+    if checked.value and made:
+        reading.add(checks.of_made(made, checked.value, checked.node))
+    if reading.findings or checked.value is None:
+        raise ConfigError(reading.sorted())
+    return LoadedWorkflow(
+        scenario=checked.value,
+        folder=folder.resolve(),
+        population=people,
+        hostfile=hostfile or Hostfile(),
+        files={**reading.files, **sources},
+        made=made,
+    )
+
+
+def load_hostfile(path: str | os.PathLike[str]) -> Hostfile:
+    """Read and check a hostfile on its own.
+
+    Raises:
+        ConfigError: with every finding of the file.
+    """
+    reading = _Reading()
+    root = reading.tree(os.fspath(path), "hostfile")
+    hostfile = None if root is None else check(Hostfile, served.hostfile(root))
+    if hostfile is not None:
+        reading.add(hostfile.findings)
+    if reading.findings or hostfile is None or hostfile.value is None:
+        raise ConfigError(reading.sorted())
+    return hostfile.value
 
 
 def load_population(

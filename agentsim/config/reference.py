@@ -158,6 +158,8 @@ def _has_least(item: Any) -> bool:
 
 def _plural(kind: Type) -> str:
     """What the items of a list or map are."""
+    if kind.form is None:
+        return "anything"
     noun = _takes(kind)
     singular, _, bounds = noun.partition(" from ")
     words = {"a number": "numbers", "a map": "maps", "text": "texts"}

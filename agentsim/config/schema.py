@@ -10,9 +10,10 @@ from pydantic import BaseModel, Field, create_model
 from agentsim.config.base import FileModel
 from agentsim.config.kinds import MODELS
 from agentsim.config.scenario import Scenario
+from agentsim.config.workflow import WorkflowScenario
 
-KINDS = tuple(MODELS)
-"""The kinds of files."""
+KINDS = (*MODELS, "workflow")
+"""The kinds of files; a scenario with a workflow has a schema of its own."""
 
 
 def json_schema(kind: str, games: Mapping[str, type[FileModel]]) -> dict[str, Any]:
@@ -25,7 +26,12 @@ def json_schema(kind: str, games: Mapping[str, type[FileModel]]) -> dict[str, An
     Raises:
         KeyError: there is no such kind.
     """
-    model = _scenario(games) if kind == "scenario" else MODELS[kind]
+    models: dict[str, type[BaseModel]] = {
+        **MODELS,
+        "scenario": _scenario(games),
+        "workflow": WorkflowScenario,
+    }
+    model = models[kind]
     schema = model.model_json_schema(mode="validation")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 

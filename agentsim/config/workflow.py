@@ -37,7 +37,7 @@ class WorkflowScenario(FileModel):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Everything random is a function of this number."""
     agents: Annotated[int, Field(ge=1, le=100_000_000, examples=[8])]
-    """Personas in each session."""
+    """Number of agents in each session; each has a persona."""
     sessions: Annotated[int, Field(ge=1, le=100_000)] = 1
     """Independent repetitions, one after the other, each with its own draw of the population."""
     rounds: Annotated[int | None, Field(ge=1, le=10_000)] = None

@@ -19,6 +19,7 @@ from agentsim.results.records import RunEnd, RunStart, to_json
 from agentsim.results.rounds import RoundColumns, RoundGatherer
 from agentsim.results.summary import read_summary, summarise, write_summary
 from agentsim.results.tables import TableWriter, write_round
+from agentsim.results.workflow import write_workflow_tables
 
 __all__ = [
     "Frame",
@@ -48,4 +49,5 @@ __all__ = [
     "write_manifest",
     "write_round",
     "write_summary",
+    "write_workflow_tables",
 ]

@@ -19,6 +19,7 @@ from agentsim.results.recorded import RecordedAttempts
 from agentsim.results.records import RunStart, from_json
 from agentsim.results.rounds import RoundGatherer
 from agentsim.results.tables import TableWriter
+from agentsim.results.workflow import write_workflow_tables
 from agentsim.rpc import codec
 from agentsim.rpc.messages import Answers, Attempt, Groups, Settle
 
@@ -33,9 +34,25 @@ def rebuild(directory: RunDirectory) -> None:
     Raises:
         ResultsError: the journal cannot be read, or the disk is full; the tables are as they were.
     """
+    if _is_workflow(directory.journal):
+        write_workflow_tables(directory)
+        return
     scratch = scratch_directory(directory)
     _Rebuild(directory.journal, TableWriter(scratch)).run()
     replace_tables(directory, scratch, list(TABLES))
+
+
+def _is_workflow(journal: Path) -> bool:
+    """Whether a user's program was run: it has no rounds that are settled."""
+    first = next(frames(journal), None)
+    try:
+        return (
+            first is not None
+            and first.kind is Kind.RUN
+            and from_json(first.body, RunStart).rounds == 0
+        )
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@
     reasons        why attempts were not valid, the most frequent first: status, reason, count
     people         published results to compare with, as the manifest has them
 
-A number that does not exist is null.
+A number that does not exist is null. The summary of a user's program is described in `workflow`.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from agentsim.results.tally import (
     stretches,
     tally,
 )
+from agentsim.results.workflow import counts
 
 _OK = STATUSES.index(Status.OK)
 
@@ -60,6 +61,8 @@ def summarise(directory: RunDirectory) -> dict[str, Any]:
         ResultsError: manifest, journal or tables cannot be read.
     """
     manifest = read_manifest(directory.path)
+    if (manifest.get("scenario") or {}).get("workflow"):
+        return _of_workflow(directory, manifest)
     attempts = tally(directory)
     announced = _announced(directory)
     rounds, groups = [], []
@@ -214,6 +217,26 @@ def _whole(
             for (status, reason), count in tally.reasons.most_common(TOP_REASONS)
         ],
         "people": manifest.get("people"),
+    }
+
+
+def _of_workflow(directory: RunDirectory, manifest: dict[str, Any]) -> dict[str, Any]:
+    """The summary of a user's program; see `workflow`."""
+    state, end = run_end(directory)
+    scenario = manifest["scenario"]
+    return {
+        "run": {
+            "id": manifest.get("run_id"),
+            "name": scenario.get("name"),
+            "state": state,
+            "reason": end.reason if end else "",
+            "started": manifest.get("created"),
+            "wall_s": end.wall_s if end else None,
+            "cpu_s": end.cpu_s if end else None,
+        },
+        "workflow": scenario["workflow"],
+        "sessions": scenario.get("sessions"),
+        **counts(directory, end.wall_s if end else None),
     }
 
 

@@ -118,7 +118,7 @@ def write_workflow_tables(directory: RunDirectory) -> None:
     """
     sessions = [attempt.session for attempt in _attempts(directory)]
     if sessions:
-        name = part_name(Round(min(sessions), 0), Round(max(sessions), 0))
+        name = part_name(Round(min(sessions), 1), Round(max(sessions), 1))
         pieces = request_tables(_attempts(directory), once=False)
         write_part(directory.requests / name, REQUESTS, pieces)
     tables = read_rows(directory)
@@ -192,6 +192,8 @@ def counts(directory: RunDirectory, wall_s: float | None) -> dict[str, Any]:
 
 
 def _attempts(directory: RunDirectory) -> Iterator[Attempt]:
+    """The program's calls, in order."""
     for frame in frames(directory.journal):
         if frame.kind is Kind.ATTEMPTS:
-            yield from decode(frame.body, list[Attempt])
+            # Round 0 is when personas were written.
+            yield from (a for a in decode(frame.body, list[Attempt]) if a.round)

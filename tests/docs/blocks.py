@@ -5,7 +5,8 @@ Behind the language of a block of sh, yaml or python stands how it is checked:
 - sh: `run`; `slow` (run, but not by `make test-fast`); `fails` (must exit with 2); `validate` (each
   `agentsim run` is validated and not run)
 - python: `run`, `slow`
-- yaml: `scenario`, `population`, `hostfile`: a whole file; `model`: that part of a scenario
+- yaml: `scenario`, `population`, `hostfile`, `workflow`: a whole file; `model`: that part of a
+  scenario
 - any: `skip: reason`
 
 A block `text output` is what the block before it prints. `…` stands for any text in its line, or
@@ -25,7 +26,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CHECKS = {
     "sh": ("run", "slow", "fails", "validate", "skip"),
     "python": ("run", "slow", "skip"),
-    "yaml": ("scenario", "population", "hostfile", "model", "skip"),
+    "yaml": ("scenario", "population", "hostfile", "workflow", "model", "skip"),
 }
 GENERATED = ROOT / "docs" / "errors"
 _FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

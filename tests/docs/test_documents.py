@@ -108,20 +108,21 @@ def test_what_is_documented_and_takes_long_runs(page: Path, folder: Path) -> Non
 
 @pytest.mark.parametrize("block", YAML, ids=str)
 def test_documented_files_are_valid(block: Block, folder: Path, tmp_path: Path) -> None:
-    from agentsim.config import load
+    from agentsim.config import load_any
     from agentsim.games import GAMES
 
     scenario = folder / "scenarios" / "documented.yaml"
     other = folder / "populations" / "documented.yaml"
     texts = {
         "scenario": block.text,
+        "workflow": block.text,
         "model": f"{BASE}{block.text}",
         "population": f"{BASE}model: {{backend: random}}\npopulation: {other}\n",
         "hostfile": f"{BASE}model: {{backend: random}}\nhosts: {other}\n",
     }
     scenario.write_text(texts[block.check])
     other.write_text(block.text)
-    load(scenario, games=GAMES)
+    load_any(scenario, games=GAMES)
 
 
 def test_there_is_something_to_check() -> None:

@@ -12,13 +12,17 @@ from typing import Any
 import pytest
 import yaml
 
-from agentsim.config import CODES, Hostfile, Population, Scenario, reference
+from agentsim.config import CODES, Hostfile, Population, Scenario, WorkflowScenario, reference
 from agentsim.games import GAMES
 
 ROOT = Path(__file__).parents[2]
 KINDS = {"scenario": "scenarios", "population": "populations", "hostfile": "hostfiles"}
-SHIPPED = [(kind, path) for kind, name in KINDS.items() for path in (ROOT / name).glob("*.yaml")]
-ROOTS = (Scenario, Population, Hostfile, *GAMES.values(), *reference.MODELS)
+SHIPPED = [
+    ("workflow" if "\nworkflow:" in path.read_text() else kind, path)
+    for kind, name in KINDS.items()
+    for path in (ROOT / name).glob("*.yaml")
+]
+ROOTS = (Scenario, WorkflowScenario, Population, Hostfile, *GAMES.values(), *reference.MODELS)
 UNITS = (
     *(
         "asked",
