@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from agentsim.cli.explain import explain
+from agentsim.cli.personas import personas
 from agentsim.cli.replies import replies
 from agentsim.cli.report import report
 from agentsim.cli.run import run
@@ -20,5 +21,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (run, runs, show, report, validate, replies, schema, explain, version):
+for command in (run, personas, runs, show, report, validate, replies, schema, explain, version):
     app.command()(command)

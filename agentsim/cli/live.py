@@ -19,18 +19,21 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from agentsim.orchestrator.observer import Writing
 from agentsim.rpc.messages import Settle
 
 _LINE_EVERY_S = 10.0
 
 
 class _Tally:
-    """One round over all sessions: what came in, and how fast."""
+    """One round over all sessions, or the writing of personas: what came in, and how fast."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, done: int = 0, tokens: int = 0) -> None:
         self.total = total
         self.statuses: Counter[str] = Counter()
-        self.tokens = 0
+        self.tokens = tokens
+        # What was there before this program began is no speed of its own.
+        self._before = done, tokens
         self.began_s = time.monotonic()
         self.ended_s: float | None = None
 
@@ -38,9 +41,19 @@ class _Tally:
     def done(self) -> int:
         return sum(self.statuses.values())
 
-    def per_s(self, count: int) -> float:
-        """A rate since the round began."""
-        return count / max(1e-3, (self.ended_s or time.monotonic()) - self.began_s)
+    @property
+    def done_per_s(self) -> float:
+        """Rate since this began."""
+        return (self.done - self._before[0]) / self._seconds
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Rate since this began."""
+        return (self.tokens - self._before[1]) / self._seconds
+
+    @property
+    def _seconds(self) -> float:
+        return max(1e-3, (self.ended_s or time.monotonic()) - self.began_s)
 
     def words(self) -> str:
         """Statuses other than ok, most frequent first."""
@@ -56,9 +69,9 @@ class _Rates(ProgressColumn):
         tally: _Tally | None = task.fields.get("tally")
         if tally is None or not tally.done:
             return Text("")
-        text = f"{_short(tally.per_s(tally.done))}/s"
+        text = f"{_short(tally.done_per_s)}/s"
         if tally.tokens:
-            text += f" · {_short(tally.per_s(tally.tokens))} tok/s"
+            text += f" · {_short(tally.tokens_per_s)} tok/s"
         return Text(text, style="cyan")
 
 
@@ -120,25 +133,32 @@ class Live:
         """Tell of something that the user should know now."""
         self._console.print(Text(f"note: {text}", style="yellow"), soft_wrap=True)
 
+    def wrote(self, progress: Writing) -> None:
+        """Personas were written: shown as a round 0."""
+        tally = self._tallies.get(0)
+        if tally is None:
+            tally = _Tally(progress.total, progress.done, progress.tokens)
+            self._begin(0, tally)
+        tally.statuses = Counter({"ok": progress.by_model, "template": progress.from_template})
+        tally.tokens = progress.tokens
+        self._moved(0)
+        if progress.done == progress.total and tally.ended_s is None:
+            tally.ended_s = time.monotonic()
+            if not self._bars:
+                self._line(0)
+
     def asked(self, session: int, round: int, n: int) -> None:
         """A round of a session began."""
         if round in self._tallies:
             return
-        self._tallies[round] = tally = _Tally(self._total)
-        if self._bars:
-            self._tasks[round] = self._progress.add_task(
-                f"round {round} of {self._rounds}", total=self._total, tally=tally, words=""
-            )
+        self._begin(round, _Tally(self._total))
 
     def acted(self, round: int, statuses: dict[str, int], tokens: int) -> None:
         """Actions arrived."""
         tally = self._tallies[round]
         tally.statuses.update(statuses)
         tally.tokens += tokens
-        if self._bars:
-            self._progress.update(self._tasks[round], completed=tally.done, words=tally.words())
-        elif tally.done < tally.total and time.monotonic() - self._last_line_s > _LINE_EVERY_S:
-            self._line(round)
+        self._moved(round)
 
     def settled(self, settle: Settle) -> None:
         """A round of a session, or of one of its markets, was settled."""
@@ -150,14 +170,32 @@ class Live:
         if not self._bars:
             self._line(settle.round)
 
+    def _begin(self, round: int, tally: _Tally) -> None:
+        self._tallies[round] = tally
+        if self._bars:
+            self._tasks[round] = self._progress.add_task(
+                self._label(round), total=tally.total, tally=tally, words=""
+            )
+
+    def _moved(self, round: int) -> None:
+        """Show what has changed; as a line no more often than every few seconds."""
+        tally = self._tallies[round]
+        if self._bars:
+            self._progress.update(self._tasks[round], completed=tally.done, words=tally.words())
+        elif tally.done < tally.total and time.monotonic() - self._last_line_s > _LINE_EVERY_S:
+            self._line(round)
+
+    def _label(self, round: int) -> str:
+        return f"round {round} of {self._rounds}" if round else "personas"
+
     def _line(self, round: int) -> None:
         tally = self._tallies[round]
         self._last_line_s = time.monotonic()
-        text = f"round {round} of {self._rounds}: {tally.done:,} of {tally.total:,}"
-        text += f" · {tally.words()} · {_short(tally.per_s(tally.done))}/s"
+        text = f"{self._label(round)}: {tally.done:,} of {tally.total:,}"
+        text += f" · {tally.words()} · {_short(tally.done_per_s)}/s"
         if tally.tokens:
-            text += f" · {_short(tally.per_s(tally.tokens))} tok/s"
-        if 0 < tally.done < tally.total:
-            left_s = (tally.total - tally.done) / tally.per_s(tally.done)
+            text += f" · {_short(tally.tokens_per_s)} tok/s"
+        if tally.done < tally.total and tally.done_per_s > 0:
+            left_s = (tally.total - tally.done) / tally.done_per_s
             text += f" · {left_s:.0f} s left"
         self._console.print(text, soft_wrap=True, highlight=False)

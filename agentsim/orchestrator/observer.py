@@ -2,9 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from agentsim.rpc.messages import Settle
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """How far the writing of personas is.
+
+    Attributes:
+        total: personas that are wanted.
+        by_model: written by the model.
+        asked_again: those of them for which it was asked more than once.
+        from_template: written from the template after the last attempt.
+        tokens: of prompts and replies so far.
+    """
+
+    total: int
+    by_model: int = 0
+    asked_again: int = 0
+    from_template: int = 0
+    tokens: int = 0
+
+    @property
+    def done(self) -> int:
+        """Personas that are written, by whom ever."""
+        return self.by_model + self.from_template
+
+    def with_one(self, *, by_model: bool, asked_again: bool, tokens: int) -> Writing:
+        """The progress with one persona more."""
+        return replace(
+            self,
+            by_model=self.by_model + by_model,
+            asked_again=self.asked_again + (by_model and asked_again),
+            from_template=self.from_template + (not by_model),
+            tokens=tokens,
+        )
 
 
 class Observer(Protocol):
@@ -12,6 +47,9 @@ class Observer(Protocol):
 
     def stage(self, name: str) -> None:
         """The run entered a stage, e.g. `starting 2 workers on localhost`."""
+
+    def wrote(self, progress: Writing) -> None:
+        """Personas were written."""
 
     def asked(self, session: int, round: int, n: int) -> None:
         """All agents of a session were asked to act."""
@@ -35,6 +73,8 @@ class Silent:
     """An observer that does nothing."""
 
     def stage(self, name: str) -> None: ...
+
+    def wrote(self, progress: Writing) -> None: ...
 
     def asked(self, session: int, round: int, n: int) -> None: ...
 

@@ -77,6 +77,12 @@ def make(scenario: Scenario, hostfile: Hostfile) -> RunPlan:
     )
 
 
+def without_workers(hostfile: Hostfile) -> RunPlan:
+    """The plan of what needs models alone: every host has a node, and no node has workers."""
+    hosts = tuple(HostPlan(host.address, 0, 0) for host in hostfile.hosts)
+    return RunPlan(hosts=hosts, shards=(), sessions_at_once=1, actions=0)
+
+
 def place(hostfile: Hostfile) -> tuple[HostPlan, ...]:
     """Hosts with their workers, numbered over all hosts."""
     hosts = []

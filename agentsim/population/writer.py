@@ -163,16 +163,14 @@ class PersonaWriter:
         return attempt, None if self.written else self.prepare()
 
     def recall(self, attempt: Attempt) -> bool:
-        """Take in an attempt that was recorded before, in order.
-
-        One that got no reply is no attempt: it is made again.
+        """Take in an attempt that was recorded before.
 
         Returns:
-            Whether it counts.
+            Whether it counts: one out of order, or for a persona that is done, does not.
         """
-        if self.written or attempt.error or attempt.attempt != self._open:
+        if self.written or attempt.attempt != self._open:
             return False
-        self._take(attempt.text, attempt.finish_reason, "")
+        self._take(attempt.text, attempt.finish_reason, attempt.error)
         return True
 
     def _take(self, text: str, finish_reason: str, error: str) -> tuple[Status, str]:

@@ -71,6 +71,12 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def personas(by_model: int, asked_again: int, from_template: int) -> str:
+    """Who wrote how many personas."""
+    again = f" ({count(asked_again)} asked again)" if asked_again else ""
+    return f"{count(by_model)} by the model{again}, {count(from_template)} from the template"
+
+
 def printable(text: str) -> str:
     """Text that was written by a model or a server, on one line and unable to steer a terminal."""
     return "".join(
