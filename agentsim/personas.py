@@ -21,17 +21,23 @@ import msgspec
 
 from agentsim import plan, serving
 from agentsim.cluster import Cluster, open_cluster
-from agentsim.config import Hostfile, Population
+from agentsim.config import Hostfile, Loaded, LoadedWorkflow, Population
 from agentsim.config.models import LanguageModel, OpenAI
 from agentsim.config.population import ModelWriter
 from agentsim.errors import UserError
 from agentsim.launch import LocalLauncher
+from agentsim.orchestrator.limits import check_tokens
 from agentsim.orchestrator.observer import Observer
 from agentsim.orchestrator.personas import People, Stage, by_person
-from agentsim.population import Meta, write_personas
+from agentsim.population import Meta, copy_personas, write_personas
 from agentsim.population.meta_prompt import Format
+from agentsim.record import Record
 from agentsim.results import Journal, Kind, RunEnd, frames, to_json
-from agentsim.results.persona_stage import persona_reasons
+from agentsim.results.persona_stage import (
+    persona_reasons,
+    persona_summary,
+    write_persona_requests,
+)
 from agentsim.rpc.codec import decode
 from agentsim.rpc.messages import PERSONAS, Attempt
 
@@ -116,6 +122,81 @@ def people_of(
     agents, sessions, seed = size
     format: Format = "json" if cluster.structured(PERSONAS) else "text"
     return People(population, agents, sessions, Meta(writer, format, seed))
+
+
+def writer_of(loaded: Loaded | LoadedWorkflow) -> ModelWriter | None:
+    """Who writes the personas of a run; None when no model does, or they were made before."""
+    if loaded.population is None or loaded.made is not None:
+        return None
+    writer = loaded.population.persona
+    return writer if isinstance(writer, ModelWriter) else None
+
+
+async def draw(loaded: Loaded | LoadedWorkflow, path: Path, observer: Observer) -> None:
+    """Write a run's people, where no model has to: drawn, or taken from a file made before.
+
+    Raises:
+        ResultsError: the file cannot be read or written.
+    """
+    scenario = loaded.scenario
+    agents, sessions = scenario.agents, scenario.sessions
+    if loaded.population is None or writer_of(loaded) is not None:
+        return
+    if loaded.made is not None:
+        observer.stage(f"taking {agents * sessions:,} people from {loaded.made.path}")
+        await asyncio.to_thread(copy_personas, path, loaded.made, agents=agents, sessions=sessions)
+        return
+    observer.stage(f"drawing {agents * sessions:,} people")
+    await asyncio.to_thread(
+        write_personas,
+        path,
+        loaded.population,
+        agents=agents,
+        sessions=sessions,
+        seed=scenario.seed,
+    )
+
+
+async def write(
+    loaded: Loaded | LoadedWorkflow, record: Record, cluster: Cluster, observer: Observer
+) -> int:
+    """Let the model write a run's people, where it does; the tokens that it took.
+
+    Every attempt is journaled with round 0, and ends up in the table `requests`.
+
+    Args:
+        cluster: it serves the model `personas`.
+
+    Raises:
+        RunError: the model gives no replies, a node was lost, a limit was reached, or the disk is
+            full.
+    """
+    scenario, population, writer = loaded.scenario, loaded.population, writer_of(loaded)
+    if population is None or writer is None:
+        return 0
+    size = scenario.agents, scenario.sessions, scenario.seed
+    stage = Stage(
+        cluster,
+        people_of(population, writer, size, cluster),
+        journal=record.journal,
+        observer=observer,
+        spent=lambda tokens: check_tokens(tokens, scenario.limits),
+    )
+    try:
+        written = await stage.run()
+    finally:
+        await asyncio.to_thread(write_persona_requests, record.directory, stage.recorded)
+    await asyncio.to_thread(
+        write_personas,
+        record.directory.personas,
+        population,
+        agents=scenario.agents,
+        sessions=scenario.sessions,
+        seed=scenario.seed,
+        written=written,
+    )
+    record.note(personas=await asyncio.to_thread(persona_summary, record.directory))
+    return stage.tokens
 
 
 def api_keys(*models: LanguageModel) -> dict[str, str]:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 from pathlib import Path
 
-from agentsim import plan, serving
+from agentsim import personas, plan
 from agentsim.cluster import open_cluster
 from agentsim.config import Loaded
-from agentsim.config.models import LANGUAGE_MODELS, LlamaCpp, OpenAI
+from agentsim.config.models import LANGUAGE_MODELS, LlamaCpp
 from agentsim.errors import UserError
 from agentsim.launch import LocalLauncher
 from agentsim.orchestrator.observer import Observer
 from agentsim.orchestrator.play import Play, RunSpec
 from agentsim.orchestrator.setup import reply_format, set_up
-from agentsim.population import write_personas
 from agentsim.record import Record
-from agentsim.rpc.messages import PLAYERS
+from agentsim.rpc.messages import PERSONAS, PLAYERS
 
 
 async def run(loaded: Loaded, path: Path, observer: Observer) -> None:
@@ -36,45 +33,31 @@ async def run(loaded: Loaded, path: Path, observer: Observer) -> None:
     scenario = loaded.scenario
     if path.exists():
         raise UserError(f"{path}: exists already; a run's directory is never overwritten")
-    api_keys = _ready(loaded)
+    writer = personas.writer_of(loaded)
+    writes = {PERSONAS: writer.model} if writer else {}
+    plays = {PLAYERS: scenario.model} if isinstance(scenario.model, LANGUAGE_MODELS) else {}
+    api_keys = personas.api_keys(*writes.values(), *plays.values())
     run_plan = plan.make(scenario, loaded.hostfile)
     async with Record(loaded, run_plan, path) as record:
-        if loaded.population is not None:
-            observer.stage(f"drawing {scenario.agents * scenario.sessions:,} people")
-            await asyncio.to_thread(
-                write_personas,
-                record.directory.personas,
-                loaded.population,
-                agents=scenario.agents,
-                sessions=scenario.sessions,
-                seed=scenario.seed,
-            )
+        await personas.draw(loaded, record.directory.personas, observer)
         observer.stage(_starting(run_plan, loaded))
         launcher = LocalLauncher(record.directory.logs, api_keys)
-        models = {PLAYERS: scenario.model} if isinstance(scenario.model, LANGUAGE_MODELS) else {}
-        async with open_cluster(run_plan, launcher, models, observer.notice) as cluster:
+        async with open_cluster(run_plan, launcher, writes or plays, observer.notice) as cluster:
+            tokens = await personas.write(loaded, record, cluster, observer)
+            if writes:
+                await cluster.serve(plays)
             format = reply_format(scenario, structured=cluster.structured())
-            record.note(endpoints=cluster.endpoints(), reply_format=format if models else None)
+            record.note(endpoints=cluster.endpoints(), reply_format=format if plays else None)
             await set_up(
                 cluster, scenario, loaded.game, run_plan, format=format, window=cluster.window
             )
             await Play(
-                RunSpec(scenario, loaded.game, run_plan, record.model),
+                RunSpec(scenario, loaded.game, run_plan, record.model, tokens),
                 cluster,
                 journal=record.journal,
                 directory=record.directory,
                 observer=observer,
             ).run()
-
-
-def _ready(loaded: Loaded) -> dict[str, str]:
-    """Find out early what is missing; the keys of model endpoints, by their variables."""
-    model = loaded.scenario.model
-    if isinstance(model, LANGUAGE_MODELS):
-        serving.check(model)
-    if isinstance(model, OpenAI) and model.api_key_env is not None:
-        return {model.api_key_env: os.environ[model.api_key_env]}
-    return {}
 
 
 def _starting(run_plan: plan.RunPlan, loaded: Loaded) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from agentsim.config.scenario import Limits
+from agentsim.config.workflow import WorkflowLimits
 from agentsim.errors import LimitReached
 from agentsim.replies import Status
 from agentsim.rpc.messages import Settle
 
 
-def check_tokens(tokens: int, limits: Limits) -> None:
+def check_tokens(tokens: int, limits: Limits | WorkflowLimits) -> None:
     """End the run when it has used more tokens than it may.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -105,6 +105,7 @@ class Stage:
         people: who is to be written.
         journal: takes every attempt.
         observer: is told how it goes.
+        spent: is told the tokens so far, and may raise to end the stage.
 
     Attributes:
         tokens: of prompts and replies so far, those of an earlier incarnation included.
@@ -112,7 +113,13 @@ class Stage:
     """
 
     def __init__(
-        self, nodes: Nodes, people: People, *, journal: Journal, observer: Observer
+        self,
+        nodes: Nodes,
+        people: People,
+        *,
+        journal: Journal,
+        observer: Observer,
+        spent: Callable[[int], None] = lambda tokens: None,
     ) -> None:
         self.tokens = 0
         self.recorded: dict[int, RecordedAttempts] = {}
@@ -120,6 +127,7 @@ class Stage:
         self._people = people
         self._journal = journal
         self._observer = observer
+        self._spent = spent
         # A few more than the servers take, so that none waits for this loop.
         self._desks = [_Desk(n + max(1, n // 4)) for n in nodes.places(PERSONAS)]
         self._written: list[Written | None] = [None] * len(people)
@@ -194,6 +202,7 @@ class Stage:
                 self._note(person)
                 self._watch(attempt)
         self._observer.wrote(self._progress)
+        self._spent(self.tokens)
         if again:
             await self._nodes.ask(node, again)
         if time.monotonic() - self._synced_s > _SYNC_S:

@@ -47,12 +47,14 @@ class RunSpec:
 
     Attributes:
         model: what the tables' column `model` says.
+        tokens: that were used before the rounds, for the personas.
     """
 
     scenario: Scenario
     game: GuessAverageSpec
     plan: RunPlan
     model: str
+    tokens: int = 0
 
 
 class Play:
@@ -90,7 +92,7 @@ class Play:
             rounds=scenario.rounds,
             at_once=spec.plan.sessions_at_once,
         )
-        self._tokens = 0
+        self._tokens = spec.tokens
         self._asked_s: dict[tuple[int, int, int], float] = {}
         self._recorded: dict[tuple[int, int], RecordedAttempts] = {}
 
@@ -242,10 +244,10 @@ class Play:
         if self._settled[key] == groups.markets:
             del self._settled[key], self._recorded[key]
         self._missing.check(record)
-        announced = {0: settlement.announced}
-        for group, outcome in zip(groups.groups_of(board.market), settlement.groups, strict=True):
-            announced[group + 1] = outcome.announced
-        return self._rounds.settled(board, announced)
+        if not self._spec.game.tells_groups:
+            return self._rounds.settled(board, {0: settlement.announced})
+        by_group = enumerate(settlement.groups, 1)
+        return self._rounds.settled(board, {group: told.announced for group, told in by_group})
 
     async def _sync(self) -> None:
         while True:

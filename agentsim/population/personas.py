@@ -22,7 +22,7 @@ from agentsim.config.made import (
     SESSIONS,
     MadePersonas,
 )
-from agentsim.config.population import Categories, Integer, ModelWriter, Population
+from agentsim.config.population import Categories, Integer, Population
 from agentsim.errors import ResultsError
 from agentsim.population.backgrounds import backgrounds
 from agentsim.population.distributions import check
@@ -81,7 +81,7 @@ def write_personas(
         ResultsError: the file cannot be written, e.g. because the disk is full.
     """
     check(population)
-    fields = _fields(population)
+    fields = _fields(population, by_model=written is not None)
 
     def parts(session: int) -> Iterator[pa.Table]:
         people = sample(population, agents, seed=seed, session=session)
@@ -156,7 +156,7 @@ def _metadata(
     }
 
 
-def _fields(population: Population) -> list[Any]:
+def _fields(population: Population, *, by_model: bool) -> list[Any]:
     fields: list[Any] = [("session", pa.int32()), ("agent", pa.int32())]
     for name, attribute in population.attributes.items():
         if isinstance(attribute, Categories):
@@ -164,7 +164,7 @@ def _fields(population: Population) -> list[Any]:
         else:
             fields.append((name, pa.int64() if isinstance(attribute, Integer) else pa.float64()))
     fields.append(("background", pa.string()))
-    if isinstance(population.persona, ModelWriter):
+    if by_model:
         fields += [
             ("writer", _NAMES),
             ("attempts", pa.int16()),

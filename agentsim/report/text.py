@@ -16,7 +16,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from agentsim.report import by_group, caution, rounds
-from agentsim.report.words import Number, count, duration, printable, table
+from agentsim.report.words import Number, count, duration, personas, printable, table
 
 _REASONS = 5
 _INDENT = (0, 0, 0, 2)
@@ -40,7 +40,7 @@ def render(summary: Data, manifest: Data, *, path: Path) -> RenderableType:
         *_section(_rounds(summary, manifest, number)),
         *_section(_groups(summary, manifest, number)),
         *_section(_replies(summary, number)),
-        *_section([*_cost(summary), *_files(path)]),
+        *_section([*_personas(summary), *_cost(summary), *_files(path)]),
     )
 
 
@@ -122,6 +122,19 @@ def _replies(summary: Data, number: Number) -> list[RenderableType]:
         title = Text("first attempts alone, beside the final actions", "bold")
         blocks += [Text(), title, table(rounds.first_and_final(summary, number))]
     return blocks
+
+
+def _personas(summary: Data) -> Iterator[RenderableType]:
+    """Who wrote the personas, where a model did."""
+    stage = summary.get("personas")
+    if stage is None:
+        return
+    numbers = (stage[name] for name in ("by_model", "asked_again", "from_template"))
+    tokens = stage["prompt_tokens"] + stage["completion_tokens"]
+    cost = f"; {count(tokens)} tokens" if tokens else ""
+    yield Text(f"personas: {personas(*numbers)}{cost}")
+    for row in stage["reasons"][:_REASONS]:
+        yield Text(f"{row['count']:7,}  {printable(row['reason'])}", no_wrap=True)
 
 
 def _cost(summary: Data) -> Iterator[RenderableType]:

@@ -15,6 +15,7 @@ from agentsim.results.directory import TABLES, RunDirectory
 from agentsim.results.framing import Frame, Kind, frames
 from agentsim.results.grouping import Grouping
 from agentsim.results.parts import replace_tables, scratch_directory
+from agentsim.results.persona_stage import PERSONA_ROUND, write_persona_requests
 from agentsim.results.recorded import RecordedAttempts
 from agentsim.results.records import RunStart, from_json
 from agentsim.results.rounds import RoundGatherer
@@ -38,7 +39,9 @@ def rebuild(directory: RunDirectory) -> None:
         write_workflow_tables(directory)
         return
     scratch = scratch_directory(directory)
-    _Rebuild(directory.journal, TableWriter(scratch)).run()
+    again = _Rebuild(directory.journal, TableWriter(scratch))
+    again.run()
+    write_persona_requests(scratch, again.personas)
     replace_tables(directory, scratch, list(TABLES))
 
 
@@ -76,6 +79,7 @@ class _Rebuild:
         self._start: RunStart | None = None
         self._groupings: dict[int, Grouping] = {}
         self._open: dict[Round, _Open] = {}
+        self.personas: dict[int, RecordedAttempts] = {}
         self._settled: set[Round] = set()
 
     def run(self) -> None:
@@ -118,6 +122,10 @@ class _Rebuild:
     def _take_attempts(self, attempts: list[Attempt], offset: int) -> None:
         for key, batch in _by_round(attempts):
             if key in self._settled:
+                continue
+            if key.round == PERSONA_ROUND:
+                recorded = RecordedAttempts(self._journal, key)
+                self.personas.setdefault(key.session, recorded).add(offset, len(batch))
                 continue
             round = self._round(key)
             round.recorded.add(offset, len(batch))

@@ -13,6 +13,7 @@
     tokens         prompt, completion, total; null for scripted players
     tokens_per_s   completion tokens by the run's wall time
     reasons        why attempts were not valid, the most frequent first: status, reason, count
+    personas       who wrote them and what it took: see `persona_stage`; null when no model did
     people         published results to compare with, as the manifest has them
 
 A number that does not exist is null. The summary of a user's program is described in `workflow`.
@@ -37,6 +38,7 @@ from agentsim.results.directory import RunDirectory
 from agentsim.results.framing import Kind, is_being_written, last_frame
 from agentsim.results.manifest import read_manifest
 from agentsim.results.parts import parts, read_part
+from agentsim.results.persona_stage import persona_summary
 from agentsim.results.records import RunEnd, from_json
 from agentsim.results.statistics import bounds, moments, over_sessions
 from agentsim.results.storage import read_json, write_json
@@ -216,6 +218,7 @@ def _whole(
             {"status": status, "reason": reason, "count": count}
             for (status, reason), count in tally.reasons.most_common(TOP_REASONS)
         ],
+        "personas": persona_summary(directory),
         "people": manifest.get("people"),
     }
 

@@ -16,7 +16,7 @@ from agentsim.ids import Round
 from agentsim.replies import STATUSES, Status
 from agentsim.results.columns import to_numpy
 from agentsim.results.directory import RunDirectory
-from agentsim.results.parts import parts, read_part
+from agentsim.results.parts import part_of, parts, read_part
 from agentsim.results.statistics import exact_mean
 
 TOP_REASONS = 10
@@ -71,7 +71,7 @@ class Tally:
 
 
 def tally(directory: RunDirectory) -> Tally:
-    """Count the attempts of all settled rounds.
+    """Count the attempts of all settled rounds; those that wrote personas (round 0) are not here.
 
     Raises:
         ResultsError: the table cannot be read.
@@ -79,6 +79,8 @@ def tally(directory: RunDirectory) -> Tally:
     result = Tally()
     for path in parts(directory, "requests"):
         table = read_part(path, _COLUMNS)
+        if part_of(path)[0].round == 0:
+            table = table.filter(pa.array(column(table, "round") > 0))
         columns = {name: column(table, name) for name in _COLUMNS if name != "reason"}
         for key, rows in stretches(columns["session"], columns["round"]):
             result.rounds[key] = _round({name: col[rows] for name, col in columns.items()})
