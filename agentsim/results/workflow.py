@@ -94,8 +94,8 @@ class Columns:
             TypeError: as `check`.
         """
         self.check(row)
-        for name in row.keys() - self._values.keys():
-            self._values[name] = [None] * self.rows
+        for name in row:
+            self._values.setdefault(name, [None] * self.rows)
         for name, values in self._values.items():
             values.append(row.get(name))
         self.rows += 1
