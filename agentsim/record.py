@@ -7,7 +7,7 @@ import os
 import resource
 import secrets
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -15,7 +15,7 @@ from typing import Any
 
 from agentsim.config import Loaded, LoadedWorkflow
 from agentsim.config.models import LANGUAGE_MODELS
-from agentsim.errors import AgentsimError
+from agentsim.errors import AgentsimError, UserError
 from agentsim.games.guess_average import PEOPLE, GuessAverageSpec, equilibrium
 from agentsim.plan import RunPlan
 from agentsim.results import (
@@ -42,6 +42,7 @@ class Record:
         loaded: what is run.
         plan: who sits where.
         path: the run's directory; must not exist.
+        command: what the user asked for.
 
     Attributes:
         directory: the run's.
@@ -51,7 +52,10 @@ class Record:
     directory: RunDirectory
     journal: Journal
 
-    def __init__(self, loaded: Loaded | LoadedWorkflow, plan: RunPlan, path: Path) -> None:
+    def __init__(
+        self, loaded: Loaded | LoadedWorkflow, plan: RunPlan, path: Path, command: str = ""
+    ) -> None:
+        self._command = command
         self._loaded = loaded
         self._plan = plan
         self._path = path
@@ -83,7 +87,8 @@ class Record:
         scenario = self._loaded.scenario
         run_id = secrets.token_hex(8)
         self.directory = RunDirectory.create(self._path)
-        write_manifest(self.directory, make_manifest(_facts(self._loaded, self._plan, run_id)))
+        facts = replace(_facts(self._loaded, self._plan, run_id), command=self._command)
+        write_manifest(self.directory, make_manifest(facts))
         self.journal = Journal.create(self.directory.journal)
         self._cpu_s = _cpu_s()
         self._began_s = time.monotonic()
@@ -121,6 +126,16 @@ class Record:
             # What ended the run is the news; a disk that is full says so once.
             if error is None:
                 raise
+
+
+def refuse_existing(path: Path) -> None:
+    """Say early that a run's directory is there.
+
+    Raises:
+        UserError: it is.
+    """
+    if path.exists():
+        raise UserError(f"{path}: exists already; a run's directory is never overwritten")
 
 
 def _facts(loaded: Loaded | LoadedWorkflow, plan: RunPlan, run_id: str) -> RunFacts:

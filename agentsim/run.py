@@ -8,37 +8,38 @@ from agentsim import personas, plan
 from agentsim.cluster import open_cluster
 from agentsim.config import Loaded
 from agentsim.config.models import LANGUAGE_MODELS, LlamaCpp
-from agentsim.errors import UserError
+from agentsim.games.guess_average import GuessAverageSpec
 from agentsim.launch import LocalLauncher
 from agentsim.orchestrator.observer import Observer
 from agentsim.orchestrator.play import Play, RunSpec
 from agentsim.orchestrator.setup import reply_format, set_up
-from agentsim.record import Record
+from agentsim.record import Record, refuse_existing
 from agentsim.rpc.messages import PERSONAS, PLAYERS
 
 
-async def run(loaded: Loaded, path: Path, observer: Observer) -> None:
+async def run(loaded: Loaded, path: Path, observer: Observer, command: str = "") -> None:
     """Play a scenario; everything about it ends up in the directory `path`.
 
     Args:
         loaded: the scenario with its population and hostfile.
         path: the run's directory; must not exist.
         observer: is told how it goes.
+        command: what the user asked for, for the manifest.
 
     Raises:
         UserError: something is missing; nothing was started.
         RunError: the run failed; what was completed is in its directory.
         asyncio.CancelledError: the run was interrupted; likewise.
     """
-    scenario = loaded.scenario
-    if path.exists():
-        raise UserError(f"{path}: exists already; a run's directory is never overwritten")
+    scenario, game = loaded.scenario, loaded.game
+    assert isinstance(game, GuessAverageSpec)  # the only game there is
+    refuse_existing(path)
     writer = personas.writer_of(loaded)
     writes = {PERSONAS: writer.model} if writer else {}
     plays = {PLAYERS: scenario.model} if isinstance(scenario.model, LANGUAGE_MODELS) else {}
     api_keys = personas.api_keys(*writes.values(), *plays.values())
     run_plan = plan.make(scenario, loaded.hostfile)
-    async with Record(loaded, run_plan, path) as record:
+    async with Record(loaded, run_plan, path, command) as record:
         await personas.draw(loaded, record.directory.personas, observer)
         observer.stage(_starting(run_plan, loaded))
         launcher = LocalLauncher(record.directory.logs, api_keys)
@@ -48,11 +49,9 @@ async def run(loaded: Loaded, path: Path, observer: Observer) -> None:
                 await cluster.serve(plays)
             format = reply_format(scenario, structured=cluster.structured())
             record.note(endpoints=cluster.endpoints(), reply_format=format if plays else None)
-            await set_up(
-                cluster, scenario, loaded.game, run_plan, format=format, window=cluster.window
-            )
+            await set_up(cluster, scenario, game, run_plan, format=format, window=cluster.window)
             await Play(
-                RunSpec(scenario, loaded.game, run_plan, record.model, tokens),
+                RunSpec(scenario, game, run_plan, record.model, tokens),
                 cluster,
                 journal=record.journal,
                 directory=record.directory,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -65,7 +66,7 @@ def _prepared(
         from agentsim.workflow.pipeline import run_workflow
 
         seen = LiveWorkflow(console) if console else None
-        return run_workflow(loaded, path, seen or Unseen()), seen or nullcontext()
+        return run_workflow(loaded, path, seen or Unseen(), _command()), seen or nullcontext()
     scenario = loaded.scenario
     live = None
     if console:
@@ -75,7 +76,12 @@ def _prepared(
             agents=scenario.agents,
             console=console,
         )
-    return run(loaded, path, live or Silent()), live or nullcontext()
+    return run(loaded, path, live or Silent(), _command()), live or nullcontext()
+
+
+def _command() -> str:
+    """What the user typed, as a shell would take it."""
+    return shlex.join(["agentsim", *sys.argv[1:]])
 
 
 def _show_end(loaded: Loaded | LoadedWorkflow, path: Path) -> None:

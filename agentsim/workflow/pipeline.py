@@ -11,20 +11,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from agentsim import chat, serving
+from agentsim import chat, personas
 from agentsim.chat import Model, Persona
 from agentsim.cluster import Cluster as Nodes
 from agentsim.cluster import open_cluster
 from agentsim.config import LoadedWorkflow
-from agentsim.config.models import LanguageModel, LlamaCpp, OpenAI
+from agentsim.config.models import LanguageModel, LlamaCpp
 from agentsim.distributed import Cluster
 from agentsim.errors import LimitReached, PeerLost, UserError
 from agentsim.launch import LocalLauncher
 from agentsim.plan import RunPlan, place
-from agentsim.population import write_personas
 from agentsim.record import Record
 from agentsim.results import Journal
-from agentsim.rpc.messages import PLAYERS, Request
+from agentsim.rpc.messages import PERSONAS, PLAYERS, Request
 from agentsim.workflow.calls import Calls, Recorder
 from agentsim.workflow.function import failure, find_function
 from agentsim.workflow.observer import Observer
@@ -35,13 +34,16 @@ from agentsim.workflow.thread import Thread
 _SYNC_S = 1.0
 
 
-async def run_workflow(loaded: LoadedWorkflow, path: Path, observer: Observer) -> None:
+async def run_workflow(
+    loaded: LoadedWorkflow, path: Path, observer: Observer, command: str = ""
+) -> None:
     """Run a user's function, once a session; everything about it ends up in the directory `path`.
 
     Args:
         loaded: the scenario with its population and hostfile.
         path: the run's directory; must not exist.
         observer: is told how it goes.
+        command: what the user asked for, for the manifest.
 
     Raises:
         UserError: something is missing; nothing was started.
@@ -50,19 +52,26 @@ async def run_workflow(loaded: LoadedWorkflow, path: Path, observer: Observer) -
         asyncio.CancelledError: the run was interrupted; likewise.
     """
     scenario = loaded.scenario
-    api_keys = _ready(scenario.model, path)
+    if os.path.lexists(path):
+        raise UserError(f"{path}: exists already; a run's directory is never overwritten")
+    writer = personas.writer_of(loaded)
+    writes = {PERSONAS: writer.model} if writer else {}
+    models = {PLAYERS: scenario.model} if scenario.model is not None else {}
+    api_keys = personas.api_keys(*writes.values(), *models.values())
     function = find_function(scenario.workflow, loaded.folder)
     own = scenario.workflow.partition(":")[0]
     cluster = Cluster(loaded.hostfile, modules=[own, *scenario.modules, *chat.MODULES])
     plan = RunPlan(place(loaded.hostfile), (), sessions_at_once=1, actions=0)
-    async with Record(loaded, plan, path) as record:
-        await _write_personas(loaded, record.directory.personas, observer)
+    async with Record(loaded, plan, path, command) as record:
+        await personas.draw(loaded, record.directory.personas, observer)
         observer.stage(_starting(plan, scenario.model))
         launcher = LocalLauncher(record.directory.logs, api_keys)
-        models = {} if scenario.model is None else {PLAYERS: scenario.model}
-        async with open_cluster(plan, launcher, models, observer.notice) as nodes:
+        async with open_cluster(plan, launcher, writes or models, observer.notice) as nodes:
+            tokens = await personas.write(loaded, record, nodes, observer)
+            if writes:
+                await nodes.serve(models)
             record.note(endpoints=nodes.endpoints())
-            recorder = Recorder(record.journal, observer, scenario.limits.tokens)
+            recorder = Recorder(record.journal, observer, scenario.limits.tokens, spent=tokens)
             calls = Calls(recorder, _asker(nodes, len(plan.hosts)))
             async with (
                 cluster.attached(nodes, calls.take) as broken,
@@ -72,13 +81,13 @@ async def run_workflow(loaded: LoadedWorkflow, path: Path, observer: Observer) -
                 sessions = _Sessions(loaded, cluster, calls, recorder, observer)
                 for session in range(1, scenario.sessions + 1):
                     model = _model(scenario.seed, session, nodes) if models else None
-                    personas = await asyncio.to_thread(
+                    people = await asyncio.to_thread(
                         read_people,
                         record.directory.personas,
                         session=session,
                         agents=scenario.agents,
                     )
-                    run = sessions.of(session, personas, model)
+                    run = sessions.of(session, people, model)
                     await sessions.play(function, run, [broken, synced])
 
 
@@ -99,12 +108,12 @@ class _Sessions:
         self._recorder = recorder
         self._observer = observer
 
-    def of(self, session: int, personas: list[Persona], model: Model | None) -> Workflow:
+    def of(self, session: int, people: list[Persona], model: Model | None) -> Workflow:
         """What the function is called with."""
         scenario = self._scenario
         return Workflow(
             cluster=self._cluster,
-            personas=personas,
+            personas=people,
             seed=scenario.seed,
             session=session,
             sessions=scenario.sessions,
@@ -142,36 +151,10 @@ class _Sessions:
             raise failed from error
 
 
-def _ready(model: LanguageModel | None, path: Path) -> dict[str, str]:
-    """Find out early what is missing; the keys of model endpoints, by their variables."""
-    if path.exists():
-        raise UserError(f"{path}: exists already; a run's directory is never overwritten")
-    if model is not None:
-        serving.check(model)
-    if isinstance(model, OpenAI) and model.api_key_env is not None:
-        return {model.api_key_env: os.environ[model.api_key_env]}
-    return {}
-
-
 def _starting(plan: RunPlan, model: LanguageModel | None) -> str:
     hosts = ", ".join(host.address for host in plan.hosts)
     what = f"starting {plan.workers} workers on {hosts}"
     return f"{what}, with {model.name} on llama.cpp" if isinstance(model, LlamaCpp) else what
-
-
-async def _write_personas(loaded: LoadedWorkflow, path: Path, observer: Observer) -> None:
-    scenario = loaded.scenario
-    if loaded.population is None:
-        return
-    observer.stage(f"drawing {scenario.agents * scenario.sessions:,} people")
-    await asyncio.to_thread(
-        write_personas,
-        path,
-        loaded.population,
-        agents=scenario.agents,
-        sessions=scenario.sessions,
-        seed=scenario.seed,
-    )
 
 
 def _model(seed: int, session: int, nodes: Nodes) -> Model:
