@@ -162,7 +162,7 @@ class Rounds:
 
         Args:
             board: the round.
-            announced: what is told, by group from 1; 0: to everybody, where there are no groups.
+            announced: what is told, by group from 1; 0: to everybody in the market.
         """
         session = self._sessions[board.session]
         if board.round < self._rounds:
@@ -187,14 +187,17 @@ class Rounds:
     def _ask(
         self, session: int, market: int, round: int, announced: Mapping[int, dict[str, float]]
     ) -> list[Command]:
-        """Open a market's round and ask its groups, or all at once without groups."""
+        """Open a market's round, and ask all of it at once, or by group where that tells other
+        numbers."""
         grouping = self._sessions[session].grouping
         gatherer = RoundGatherer(grouping, market)
         n = len(gatherer.values)
         self._sessions[session].boards[market] = Board(session, market, round, gatherer, n)
-        groups = [group + 1 for group in grouping.groups_of(market)] or [0]
+        if grouping.separate:
+            announced = {market + 1: announced.get(0, {})}
         return [
-            Ask(Observation(session, round, n, announced.get(group, {}), group)) for group in groups
+            Ask(Observation(session, round, n, told, group))
+            for group, told in (announced or {0: {}}).items()
         ]
 
     def _open(
