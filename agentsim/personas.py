@@ -27,7 +27,7 @@ from agentsim.config.population import ModelWriter
 from agentsim.errors import UserError
 from agentsim.launch import LocalLauncher
 from agentsim.orchestrator.limits import check_tokens
-from agentsim.orchestrator.observer import Observer
+from agentsim.orchestrator.observer import Watcher
 from agentsim.orchestrator.personas import People, Stage, by_person
 from agentsim.population import Meta, copy_personas, write_personas
 from agentsim.population.meta_prompt import Format
@@ -82,7 +82,7 @@ class Begun(msgspec.Struct, frozen=True):
     started: str
 
 
-async def make(order: Order, observer: Observer) -> None:
+async def make(order: Order, observer: Watcher) -> None:
     """Make a file of personas; what an earlier, interrupted call has made is not made again.
 
     Raises:
@@ -132,7 +132,7 @@ def writer_of(loaded: Loaded | LoadedWorkflow) -> ModelWriter | None:
     return writer if isinstance(writer, ModelWriter) else None
 
 
-async def draw(loaded: Loaded | LoadedWorkflow, path: Path, observer: Observer) -> None:
+async def draw(loaded: Loaded | LoadedWorkflow, path: Path, observer: Watcher) -> None:
     """Write a run's people, where no model has to: drawn, or taken from a file made before.
 
     Raises:
@@ -158,7 +158,7 @@ async def draw(loaded: Loaded | LoadedWorkflow, path: Path, observer: Observer) 
 
 
 async def write(
-    loaded: Loaded | LoadedWorkflow, record: Record, cluster: Cluster, observer: Observer
+    loaded: Loaded | LoadedWorkflow, record: Record, cluster: Cluster, observer: Watcher
 ) -> int:
     """Let the model write a run's people, where it does; the tokens that it took.
 
@@ -231,7 +231,7 @@ def _write(order: Order, written: Any) -> None:
 
 @asynccontextmanager
 async def _cluster(
-    order: Order, writer: ModelWriter, keys: dict[str, str], observer: Observer
+    order: Order, writer: ModelWriter, keys: dict[str, str], observer: Watcher
 ) -> AsyncIterator[Cluster]:
     """Nodes that call models and have no workers. Their logs go when all went well."""
     logs = Path(tempfile.mkdtemp(prefix="agentsim-personas-"))

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from agentsim.orchestrator.observer import Writing
+
 _LINE_EVERY_S = 10.0
 
 
@@ -57,6 +59,14 @@ class LiveWorkflow:
     def notice(self, text: str) -> None:
         """Tell of something that the user should know now."""
         self._console.print(Text(f"note: {text}", style="yellow"), soft_wrap=True)
+
+    def wrote(self, progress: Writing) -> None:
+        """Personas were written."""
+        words = f"{progress.done:,} of {progress.total:,} personas written"
+        if self._console.is_terminal:
+            self._progress.update(self._task, description=words)
+        elif progress.done == progress.total:
+            self._console.print(words, soft_wrap=True, highlight=False)
 
     def note(self, text: str) -> None:
         """Tell what the program says."""

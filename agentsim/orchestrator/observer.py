@@ -42,14 +42,21 @@ class Writing:
         )
 
 
-class Observer(Protocol):
-    """Watches a run. Calls come from the orchestrator's loop and must return at once."""
+class Watcher(Protocol):
+    """Watches what every run begins with. Calls must return at once."""
 
     def stage(self, name: str) -> None:
         """The run entered a stage, e.g. `starting 2 workers on localhost`."""
 
     def wrote(self, progress: Writing) -> None:
         """Personas were written."""
+
+    def notice(self, text: str) -> None:
+        """Something that the user should know now; one line."""
+
+
+class Observer(Watcher, Protocol):
+    """Watches the run of a game. Calls come from the orchestrator's loop."""
 
     def asked(self, session: int, round: int, n: int) -> None:
         """All agents of a session were asked to act."""
@@ -64,9 +71,6 @@ class Observer(Protocol):
 
     def settled(self, settle: Settle) -> None:
         """A round of a session was settled."""
-
-    def notice(self, text: str) -> None:
-        """Something that the user should know now; one line."""
 
 
 class Silent:

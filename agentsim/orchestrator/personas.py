@@ -12,7 +12,7 @@ from typing import Protocol
 from agentsim.config.population import Population
 from agentsim.errors import ModelError
 from agentsim.ids import Round
-from agentsim.orchestrator.observer import Observer, Writing
+from agentsim.orchestrator.observer import Watcher, Writing
 from agentsim.population import Meta, PersonaWriter, Written, facts_of, sample
 from agentsim.population.writer import ROUND
 from agentsim.results import Journal, RecordedAttempts
@@ -118,7 +118,7 @@ class Stage:
         people: People,
         *,
         journal: Journal,
-        observer: Observer,
+        observer: Watcher,
         spent: Callable[[int], None] = lambda tokens: None,
     ) -> None:
         self.tokens = 0

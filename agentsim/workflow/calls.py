@@ -28,13 +28,16 @@ class Recorder:
         journal: of the run.
         observer: is told of calls.
         most_tokens: the scenario's limit; None: none.
+        spent: tokens before the first call.
 
     Attributes:
-        tokens: of all calls so far.
+        tokens: of all calls so far, with those before.
     """
 
-    def __init__(self, journal: Journal, observer: Observer, most_tokens: int | None) -> None:
-        self.tokens = 0
+    def __init__(
+        self, journal: Journal, observer: Observer, most_tokens: int | None, *, spent: int = 0
+    ) -> None:
+        self.tokens = spent
         self._journal = journal
         self._observer = observer
         self._most_tokens = most_tokens

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from agentsim.orchestrator.observer import Watcher, Writing
 
-class Observer(Protocol):
+
+class Observer(Watcher, Protocol):
     """Watches a run. Calls may come from any thread and must return at once."""
-
-    def stage(self, name: str) -> None:
-        """The run entered a stage, e.g. `starting 2 workers on localhost`."""
-
-    def notice(self, text: str) -> None:
-        """Something that the user should know now; one line."""
 
     def note(self, text: str) -> None:
         """The program said something."""
@@ -30,6 +26,8 @@ class Silent:
     """An observer that does nothing."""
 
     def stage(self, name: str) -> None: ...
+
+    def wrote(self, progress: Writing) -> None: ...
 
     def notice(self, text: str) -> None: ...
 

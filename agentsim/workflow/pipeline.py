@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -52,8 +51,7 @@ async def run_workflow(
         asyncio.CancelledError: the run was interrupted; likewise.
     """
     scenario = loaded.scenario
-    if os.path.lexists(path):
-        raise UserError(f"{path}: exists already; a run's directory is never overwritten")
+    _refuse_taken(path)
     writer = personas.writer_of(loaded)
     writes = {PERSONAS: writer.model} if writer else {}
     models = {PLAYERS: scenario.model} if scenario.model is not None else {}
@@ -149,6 +147,11 @@ class _Sessions:
         failed = None if error is None else failure(self._scenario.workflow, error)
         if failed is not None:
             raise failed from error
+
+
+def _refuse_taken(path: Path) -> None:
+    if path.exists():
+        raise UserError(f"{path}: exists already; a run's directory is never overwritten")
 
 
 def _starting(plan: RunPlan, model: LanguageModel | None) -> str:

@@ -232,6 +232,27 @@ def test_json_prints_the_summary_alone(program, own) -> None:
     assert err == ""
 
 
+def test_personas_may_be_written_by_a_model_and_taken_from_a_file(program, serve, own) -> None:
+    def script(ask: Ask) -> Reply:
+        return "ok" if "Who?" in ask.text or "Alone?" in ask.text else "You are a very old nurse."
+
+    server = serve(script, structured=False)
+    model = {"backend": "openai", "name": "fake", "base_url": server.url, "tries": 1}
+    people = program.folder / "people.yaml"
+    attributes = {"occupation": {"categories": {"nurse": 1.0}}}
+    persona = {"writer": "model", "model": model}
+    people.write_text(yaml.safe_dump({"attributes": attributes, "persona": persona}))
+    source = ASKS + "\n    run.record('people', text=run.personas[0].background)\n"
+    program.run("run", own(source, server, population="people.yaml"), "--out", "R", "--quiet")
+    run = load_run(program.folder / "R")
+    assert run.summary["calls"]["total"] == 5
+    assert (run.requests["round"] == 0).sum() >= 4
+    made = own(source, server, population="R/personas.parquet")
+    program.run("run", made, "--out", "S", "--quiet")
+    texts = [rows(program.folder / name, "people")[0]["text"] for name in ("R", "S")]
+    assert texts[0] == texts[1] != ""
+
+
 # --- what goes wrong
 
 
