@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from agentsim.errors import ResultsError, UserError
 from agentsim.ids import Round
-from agentsim.population import RESERVED, read_personas
+from agentsim.population import attribute_names, read_personas
 from agentsim.report.words import NOTHING, Number, printable, visible
 from agentsim.results import RunDirectory, read_manifest
 from agentsim.results.parts import part_of, parts, read_part
@@ -57,10 +57,13 @@ def show_agent(path: Path, who: Who) -> str:
     manifest = read_manifest(directory.path)
     scenario = manifest.get("scenario") or {}
     _check(who, scenario)
+    lines = [f"{scenario.get('name', 'run')}: session {who.session}, agent {who.agent}", ""]
+    if scenario.get("workflow"):
+        lines += [*_persona(directory, who), *_calls(directory, who)]
+        return "\n".join(lines).rstrip() + "\n"
     actions = _rows(directory, "actions", who)
     if not actions:
         raise UserError(_not_settled(directory, who))
-    lines = [f"{scenario.get('name', 'run')}: session {who.session}, agent {who.agent}", ""]
     lines += _persona(directory, who)
     requests = _rows(directory, "requests", who)
     number = Number.of(manifest.get("rule"))
@@ -159,7 +162,7 @@ def _persona(directory: RunDirectory, who: Who) -> list[str]:
         directory.personas, session=who.session, first=who.agent, count=1
     ).to_pylist()
     lines = ["persona", *_block(row.get("background") or "", 1)]
-    attributes = {name: value for name, value in row.items() if name not in RESERVED}
+    attributes = {name: row[name] for name in attribute_names(list(row))}
     width = max(map(len, attributes), default=0)
     for name, value in attributes.items():
         shown = f"{value:,.6g}" if isinstance(value, float) else str(value)
@@ -189,6 +192,23 @@ def _round(
         messages = asked
         yield from _attempt(row, number)
     yield ""
+
+
+def _calls(directory: RunDirectory, who: Who) -> Iterator[str]:
+    """What an agent of a user's program asked the model, in order."""
+    calls = sorted(_rows(directory, "requests", Who(who.session, who.agent)), key=_order)
+    if not calls:
+        yield "no calls of the model are bound to this agent (`run.model.of(persona)` binds them)"
+    before: dict[str, str] = {}
+    for row in calls:
+        yield f"call {row['step'] + 1}"
+        yield from _messages(row["messages"], before)
+        yield from _attempt(row, Number.of(None))
+        yield ""
+
+
+def _order(row: Row) -> tuple[int, int, int]:
+    return row["round"], row["step"], row["attempt"]
 
 
 def _outcome(action: Row, number: Number) -> str:
@@ -225,9 +245,10 @@ def _attempt(row: Row, number: Number) -> Iterator[str]:
     if row["text"] or not row["error"]:
         yield from _block(row["text"] or "(nothing)", 2)
     read = f"read as {row['format']}: {row['status']}"
-    read += (
-        f", {number(row['value'])}" if row["status"] == "ok" else f": {printable(row['reason'])}"
-    )
+    if row["status"] != "ok":
+        read += f": {printable(row['reason'])}"
+    elif row["value"] is not None:
+        read += f", {number(row['value'])}"
     facts = [
         f"{row['prompt_tokens']:,} tokens in, {row['completion_tokens']:,} out",
         f"{row['latency_s']:.2f} s",

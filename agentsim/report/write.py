@@ -79,9 +79,15 @@ def read_numbers(directory: RunDirectory) -> Numbers:
     """Read what a report tells of a run; its actions by column, a file at a time.
 
     Raises:
+        UserError: no game was played.
         ResultsError: something cannot be read.
     """
     run = load_run(directory.path)
+    if (run.manifest.get("scenario") or {}).get("workflow"):
+        raise UserError(
+            f"{run.path}: a program of your own was run, and a report is about games; its tables: "
+            f'agentsim.load_run("{run.path}").table(NAME)'
+        )
     summary, manifest = run.summary, run.manifest
     rule = manifest.get("rule")
     agents = int((manifest.get("scenario") or {}).get("agents") or 0)

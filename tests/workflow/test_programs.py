@@ -202,6 +202,12 @@ def test_every_call_is_recorded_and_counted(program, serve, own) -> None:
     assert run.summary["tokens"]["total"] == tokens > 0
     assert "heard  8 rows" in out
     assert "mine.py" in "".join(run.manifest["files"])
+    shown, _ = program.run("show", "R", "--agent", "3", "--session", "2")
+    assert "call 1\n  user\n    Who?\n  reply 1, final\n    reply to Who?" in shown
+    listed, _ = program.run("runs", "R")
+    assert "mine" in listed
+    _, err = program.run("report", "R", code=2)
+    assert "a report is about games" in err
 
 
 def test_tables_can_be_made_again_from_the_journal(program, serve, own) -> None:
