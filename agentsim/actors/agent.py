@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -73,7 +74,11 @@ class Agent(metaclass=_Remembers):
         """
         results = []
         for name in listeners(type(self)).get(event, ()):
-            result = getattr(self, name)(payload)
+            listener = getattr(self, name)
+            if self.blocking and not inspect.iscoroutinefunction(listener):
+                result = await asyncio.to_thread(listener, payload)
+            else:
+                result = listener(payload)
             results.append(await result if inspect.isawaitable(result) else result)
         return results
 
@@ -151,6 +156,7 @@ def public_methods(cls: type) -> frozenset[str]:
         if not name.startswith("_")
         and name not in ("to_dist", "on")
         and callable(getattr(cls, name))
+        and not isinstance(getattr(cls, name), type)
     )
 
 

@@ -12,11 +12,13 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 
-from agentsim.actors.codec import Codec
+from agentsim.actors.codec import BadValue, CannotTravel, Codec
+from agentsim.actors.faults import gone
 from agentsim.actors.messages import (
     ActorMessage,
     Call,
@@ -32,13 +34,15 @@ from agentsim.actors.messages import (
     call_id,
 )
 from agentsim.actors.placeholder import (
+    CallCancelled,
     GroupPlaceholder,
     Placeholder,
+    Unreadable,
     WouldBlock,
     failure_of,
 )
 from agentsim.actors.refs import AgentRef, ResultRef
-from agentsim.errors import PeerLost
+from agentsim.errors import PeerLost, RunError
 
 _log = logging.getLogger(__name__)
 
@@ -99,6 +103,7 @@ class Caller:
         post: sends messages.
         proxy: makes a proxy from a reference, for values that hold one.
         chain: the calls that lead to the code that runs now; empty in the user's program.
+        waiting: entered while a thread waits for a result.
     """
 
     def __init__(
@@ -110,6 +115,7 @@ class Caller:
         *,
         proxy: Callable[[AgentRef], Any],
         chain: Callable[[], list[int]] = list,
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._number = number
         self._loop = loop
@@ -117,8 +123,11 @@ class Caller:
         self._post = post
         self._proxy = proxy
         self._chain = chain
+        self._waiting = waiting
         self._next = 1
-        self._numbers = threading.Lock()
+        # Numbers are given in the order of sending, though many threads may call. Code of users may
+        # run while it is held, when garbage is collected, and call too.
+        self._numbers = threading.RLock()
         self._pending: dict[int, _Pending] = {}
         self._parts: dict[int, _Part] = {}
         self._fetching: dict[int, weakref.ref[Placeholder]] = {}
@@ -141,14 +150,16 @@ class Caller:
             CannotTravel: an argument cannot be sent.
         """
         body, needs, pins = self._encode(args, kwargs, method)
-        id = self._reserve(1)
-        placeholder = Placeholder(self, id, agent.worker)
-        self._pending[id] = _Pending(weakref.ref(placeholder), pins, agent.worker)
-        self.send(
-            agent.worker,
-            Call(id, agent.group, agent.index, method, body, needs, self._chain()),
-        )
-        self._check_lost(agent.worker)
+        worker, chain = agent.worker, self._chain()
+        with self._numbers:
+            id = self._reserve(1)
+            placeholder = Placeholder(self, id, worker)
+            self._pending[id] = _Pending(weakref.ref(placeholder), pins, worker)
+            call = Call(id, agent.group, agent.index, method, body, needs, chain)
+            self._outbox.append((worker, call))
+        self._schedule()
+        if worker in self._lost:
+            self._lose_call(id)
         return placeholder
 
     def call_many(
@@ -170,14 +181,19 @@ class Caller:
         body, needs, pins = self._encode(args, kwargs, method)
         chain = self._chain()
         total = sum(count for _, _, count in parts)
-        calls = [(self._reserve(count), first, worker, count) for worker, first, count in parts]
-        placeholder = GroupPlaceholder(
-            self, [(id, first, worker) for id, first, worker, _ in calls], total
-        )
-        for id, first, worker, count in calls:
-            self._parts[id] = _Part(placeholder, first, count, worker, pins)
-            self.send(worker, CallMany(id, group, first, count, method, body, needs, chain))
-            self._check_lost(worker)
+        with self._numbers:
+            calls = [(self._reserve(count), first, worker, count) for worker, first, count in parts]
+            placeholder = GroupPlaceholder(
+                self, [(id, first, worker) for id, first, worker, _ in calls], total
+            )
+            for id, first, worker, count in calls:
+                self._parts[id] = _Part(placeholder, first, count, worker, pins)
+                call = CallMany(id, group, first, count, method, body, needs, chain)
+                self._outbox.append((worker, call))
+        self._schedule()
+        for id, _, worker, _ in calls:
+            if worker in self._lost:
+                self._lose_part(id)
         return placeholder
 
     def take(self, message: Done | DoneMany | Value) -> None:
@@ -201,22 +217,39 @@ class Caller:
     def lose(self, lost: Lost) -> None:
         """A worker is gone: everything that waits for it fails at once; on the loop."""
         self._lost[lost.worker] = lost.message
-        for id, pending in list(self._pending.items()):
-            if pending.worker == lost.worker:
-                self._end(id, None, _gone(lost.message))
-        for id, part in list(self._parts.items()):
-            if part.worker == lost.worker:
-                del self._parts[id]
-                for offset in range(part.count):
-                    part.placeholder._fail(part.start + offset, PeerLost(lost.message))
-                part.placeholder._wake()
-        for id, reference in list(self._fetching.items()):
-            placeholder = reference()
-            if placeholder is None or placeholder._worker == lost.worker:
-                del self._fetching[id]
-                if placeholder is not None:
-                    placeholder._fail(PeerLost(lost.message))
+        # Threads of the user's may call meanwhile; they look whether the worker is lost afterwards.
+        for id in list(self._pending):
+            self._lose_call(id)
+        for id in list(self._parts):
+            self._lose_part(id)
+        for id in list(self._fetching):
+            self._lose_fetch(id)
+
+    def _lose_call(self, id: int) -> None:
+        """A call fails if its worker is gone; on the loop, or where the call is made."""
+        pending = self._pending.get(id)
+        if pending is not None and pending.worker in self._lost:
+            self._end(id, None, gone(self._lost[pending.worker]))
+            self.notify()
+
+    def _lose_part(self, id: int) -> None:
+        part = self._parts.get(id)
+        if part is None or part.worker not in self._lost or self._parts.pop(id, None) is None:
+            return
+        for offset in range(part.count):
+            part.placeholder._fail(part.start + offset, PeerLost(self._lost[part.worker]))
+        part.placeholder._wake()
         self.notify()
+
+    def _lose_fetch(self, id: int) -> None:
+        reference = self._fetching.get(id)
+        placeholder = reference() if reference is not None else None
+        if placeholder is None:
+            self._fetching.pop(id, None)
+        elif placeholder._worker in self._lost:
+            self._fetching.pop(id, None)
+            placeholder._fail(PeerLost(self._lost[placeholder._worker]))
+            self.notify()
 
     def wait(self, condition: Callable[[], bool], timeout_s: float | None) -> None:
         """Wait in a thread until the condition holds.
@@ -232,7 +265,7 @@ class Caller:
             raise self._interrupted
         if _running_loop() is self._loop:
             raise WouldBlock
-        with self._arrived:
+        with self._waiting(), self._arrived:
             ended = self._arrived.wait_for(
                 lambda: condition() or self._interrupted is not None, timeout_s
             )
@@ -250,7 +283,8 @@ class Caller:
         """Ask for a result that waits at its worker."""
         self._fetching[placeholder._id] = weakref.ref(placeholder)
         self.send(placeholder._worker, Fetch(placeholder._id, self._number))
-        self._check_lost(placeholder._worker)
+        if placeholder._worker in self._lost:
+            self._lose_fetch(placeholder._id)
 
     def cancel(self, worker: int, ids: list[int]) -> None:
         """Tell a worker that results are not wanted."""
@@ -262,25 +296,42 @@ class Caller:
         self._schedule()
 
     def decode(self, body: bytes) -> Any:
-        """The value that came."""
-        return self._codec.decode(body, self._at_home) if body else None
+        """The value that came.
+
+        Raises:
+            RunError: it is none that this program can read.
+        """
+        if not body:
+            return None
+        try:
+            return self._codec.decode(body, self._at_home)
+        except BadValue as error:
+            raise RunError(f"a result cannot be read here: {error}") from error
 
     def send(self, worker: int, message: ActorMessage) -> None:
         """Send a message with the next breath; from any thread."""
         self._outbox.append((worker, message))
         self._schedule()
 
+    def on_loop(self, work: Callable[..., None], *args: Any) -> None:
+        """Do something on the loop's thread; at once if this is it, or if the loop has ended."""
+        if self._loop.is_closed() or _running_loop() is self._loop:
+            work(*args)
+        else:
+            self._loop.call_soon_threadsafe(work, *args)
+
     def flush(self) -> None:
         """Send what has gathered; on the loop."""
         self._scheduled = False
-        by_worker: dict[int, list[ActorMessage]] = {}
-        while self._outbox:
-            worker, message = self._outbox.popleft()
-            by_worker.setdefault(worker, []).append(message)
+        # First those that are let go: a call may be made and let go between the two.
         released: dict[int, list[int]] = {}
         while self._released:
             worker, id = self._released.popleft()
             released.setdefault(worker, []).append(id)
+        by_worker: dict[int, list[ActorMessage]] = {}
+        while self._outbox:
+            worker, message = self._outbox.popleft()
+            by_worker.setdefault(worker, []).append(message)
         for worker, ids in released.items():
             by_worker.setdefault(worker, []).append(Release(ids))
         for worker, messages in by_worker.items():
@@ -289,9 +340,8 @@ class Caller:
 
     def _reserve(self, count: int) -> int:
         """Numbers for so many calls; the first of them."""
-        with self._numbers:
-            first = self._next
-            self._next += count
+        first = self._next
+        self._next += count
         return call_id(self._number, first)
 
     def _schedule(self) -> None:
@@ -312,18 +362,16 @@ class Caller:
             return b"", [], []
         pins: list[Placeholder] = []
         body, needs = self._codec.encode_call(args, kwargs, method=method, pins=pins)
+        if any(pin._caller is not self for pin in pins):
+            raise CannotTravel(
+                f"an argument of `{method}` is a placeholder of another cluster; read it first"
+            )
         return body, needs, pins
 
     def _at_home(self, reference: AgentRef | ResultRef) -> Any:
         if isinstance(reference, AgentRef):
             return self._proxy(reference)
-        raise ValueError("a result holds a placeholder; await it before returning it")
-
-    def _check_lost(self, worker: int) -> None:
-        """A call to a worker that is gone fails too, once the loop comes round."""
-        if worker in self._lost:
-            lost = Lost(worker, self._lost[worker])
-            self._loop.call_soon_threadsafe(self.lose, lost)
+        raise BadValue("it holds a placeholder, which only its owner keeps")
 
     def _end(self, id: int, value: bytes | None, error: RemoteError | None) -> None:
         pending = self._pending.pop(id, None)
@@ -332,26 +380,47 @@ class Caller:
         placeholder = pending.placeholder()
         if placeholder is not None:
             _settle(placeholder, value, error)
-        elif error is not None:
+        elif error is not None and error.type != CallCancelled.__name__:
             _log.warning("a call whose result nobody reads failed: %s", error.message)
 
     def _end_many(self, message: DoneMany) -> None:
         part = self._parts.get(message.id)
         if part is None:
             return
-        offsets = np.frombuffer(message.offsets, dtype="<u4").tolist()
-        if message.floats is not None:
-            values: list[Any] = np.frombuffer(message.floats, dtype="<f8").tolist()
-        else:
-            assert message.values is not None
-            values = [self.decode(value) for value in message.values]
-        for offset, error in message.errors.items():
-            part.placeholder._fail(part.start + offset, failure_of(error))
+        try:
+            offsets, values = self._column(message, part.count)
+        except ValueError as error:
+            _log.warning("dropped results of worker %d: %s", part.worker, error)
+            return
+        for offset, failed in message.errors.items():
+            if offset < part.count:
+                part.placeholder._fail(part.start + offset, failure_of(failed))
         part.placeholder._take(part.start, offsets, values)
         part.left -= len(offsets)
         if part.left <= 0:
             del self._parts[message.id]
         part.placeholder._wake()
+
+    def _column(self, message: DoneMany, count: int) -> tuple[list[int], list[Any]]:
+        """Which calls of a part have ended, and their results; an exception where there is none.
+
+        Raises:
+            ValueError: the message does not hold together.
+        """
+        offsets: list[int] = np.frombuffer(message.offsets, dtype="<u4").tolist()
+        if message.floats is not None:
+            values: list[Any] = np.frombuffer(message.floats, dtype="<f8").tolist()
+        else:
+            values = [self._decoded(value) for value in message.values or ()]
+        if len(offsets) != len(values) or (offsets and max(offsets) >= count):
+            raise ValueError(f"{len(values)} results came for {len(offsets)} of {count} calls")
+        return offsets, values
+
+    def _decoded(self, body: bytes) -> Any:
+        try:
+            return self.decode(body)
+        except RunError as error:
+            return Unreadable(error)
 
 
 def _settle(placeholder: Placeholder, value: bytes | None, error: RemoteError | None) -> None:
@@ -359,10 +428,6 @@ def _settle(placeholder: Placeholder, value: bytes | None, error: RemoteError | 
         placeholder._fail(failure_of(error))
     else:
         placeholder._take(value)
-
-
-def _gone(message: str) -> RemoteError:
-    return RemoteError(PeerLost.__name__, message, "", "")
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

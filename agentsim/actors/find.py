@@ -26,6 +26,8 @@ def find_agent(path: str, modules: frozenset[str]) -> type[Agent]:
         found = getattr(found, part, None)
     if not (isinstance(found, type) and issubclass(found, Agent)):
         raise LookupError(f"{path} is no Agent or Environment")
+    if found.__module__ not in modules:
+        raise LookupError(f"{path} is of module {found.__module__}, which is none of the run's")
     return found
 
 
@@ -64,10 +66,11 @@ def unpack(sources: dict[str, bytes], folder: Path) -> None:
         ValueError: a file would lie outside the folder.
     """
     root = folder.resolve()
-    for name, text in sources.items():
-        path = (root / name).resolve()
+    paths = {(root / name).resolve(): text for name, text in sources.items()}
+    for path in paths:
         if not path.is_relative_to(root):
-            raise ValueError(f"a module's file lies outside its folder: {name}")
+            raise ValueError(f"a module's file lies outside its folder: {path}")
+    for path, text in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text)
     if sources:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import gc
 import logging
-import traceback
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from agentsim.actors.agent import Agent
-from agentsim.actors.codec import Codec
+from agentsim.actors.codec import BadValue, Codec
+from agentsim.actors.faults import cancelled, gone, remote_error
+from agentsim.actors.fetches import Fetches
 from agentsim.actors.gather import Gather
 from agentsim.actors.mailbox import Entry, Mailbox
 from agentsim.actors.messages import (
@@ -32,11 +34,10 @@ from agentsim.actors.messages import (
     Value,
     caller_of,
 )
-from agentsim.actors.outcomes import Outcomes
-from agentsim.actors.placeholder import CallCancelled, RemoteFailure
+from agentsim.actors.outcomes import Outcomes, encode_result
 from agentsim.actors.refs import AgentRef, ResultRef
-from agentsim.actors.residents import MANY, CouldNotBeMade, House
-from agentsim.errors import PeerLost
+from agentsim.actors.residents import MANY, House, Method
+from agentsim.actors.threads import Threads
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +71,7 @@ class ActorHost:
         find: class path → class, in the allowed modules alone.
         post: sends messages to a worker or the centre.
         proxy: makes a proxy from a reference that stands in arguments.
-        threads: most threads for agents that block.
+        threads: for agents that block.
     """
 
     def __init__(
@@ -82,27 +83,25 @@ class ActorHost:
         post: Post,
         *,
         proxy: Callable[[AgentRef], Any],
-        threads: int = 32,
+        threads: Threads,
     ) -> None:
-        self._number = number
         self._where = where
         self._codec = codec
-        self._find = find
         self._post = post
         self._proxy = proxy
+        self._threads = threads
         self._loop = asyncio.get_running_loop()
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="agents")
-        self._house = House(find, self._made_from, self._error_of)
+        self._house = House(find, partial(self._arguments, values={}), self._error_of)
         self._outcomes = Outcomes(self._out)
+        self._fetches = Fetches(number, self._out)
         # Calls for agents that are still on their way from the centre, by group.
-        self._early: dict[int, list[Call]] = {}
+        self._early: dict[int, dict[int, Call]] = {}
         # Only agents that have work have a mailbox. Those that were begun by a group call while
         # they had nothing else to do are in `_lone`, which costs less.
         self._boxes: dict[int, Mailbox] = {}
         self._lone: dict[int, int] = {}
         self._queued: dict[int, _Queued] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._fetching: dict[int, tuple[int, list[int]]] = {}
         self._gathers: dict[int, tuple[Gather, int]] = {}
         self._outbox: dict[int, list[ActorMessage]] = defaultdict(list)
         self._scheduled = False
@@ -126,7 +125,7 @@ class ActorHost:
         """
         match message:
             case Call():
-                self._enqueue(message)
+                self._call(message)
             case CallMany():
                 self._call_many(message)
             case Release(ids):
@@ -136,52 +135,62 @@ class ActorHost:
             case Value():
                 self._fetched(message)
             case Create():
-                self._create(message)
+                self._house.add(message)
+                for call in self._early.pop(message.group, {}).values():
+                    self._enqueue(call)
             case Cancel(ids):
                 for id in ids:
                     self._cancel(id)
             case Drop(group):
                 self._house.drop(group)
+                for call in self._early.pop(group, {}).values():
+                    self._enqueue(call)
             case Lost():
                 self._lose(message)
             case _:
                 raise ValueError(f"a host of actors has no use for {type(message).__name__}")
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Interrupt what runs."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
+        for task in self._tasks.values():
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def _create(self, message: Create) -> None:
-        self._house.add(message)
-        for call in self._early.pop(message.group, []):
-            self._enqueue(call)
+        self._threads.close()
 
     # --- single calls
 
+    def _call(self, call: Call) -> None:
+        if self._outcomes.begin(call.id):
+            self._enqueue(call)
+        else:
+            _log.warning("refused a call whose number %d is taken", call.id)
+
     def _enqueue(self, call: Call) -> None:
-        self._outcomes.begin(call.id)
+        """Begin a call, now or when it may."""
         group = self._house.group(call.group)
         if group is None or call.index not in group.agents:
             self._unknown(call)
             return
+        key = _key(call.group, call.index)
+        if not call.needs and key not in self._boxes and key not in self._lone:
+            if self._run(key, call, {}):
+                self._boxes[key] = Mailbox({call.id})
+            return
         lane = call.chain[-1] if call.chain else caller_of(call.id)
-        needs = dict.fromkeys(need.call for need in call.needs)
+        needs = {need.call: need for need in call.needs}
         entry = Entry(call.id, lane, frozenset(call.chain), len(needs))
         self._queued[call.id] = _Queued(call, entry)
-        key = _key(call.group, call.index)
         self._box(key).add(entry)
-        for need in {need.call: need for need in call.needs}.values():
-            self._fetch(need, call.id)
+        for need in needs.values():
+            if need.worker in self._lost:
+                error = gone(self._lost[need.worker])
+                self._loop.call_soon(self._fetched, Value(need.call, None, error))
+            self._fetches.ask(need, call.id)
         self._begin(key)
 
     def _unknown(self, call: Call) -> None:
         """An agent that is not here was released, or is still on its way from the centre."""
         if not self._house.dropped(call.group):
-            self._early.setdefault(call.group, []).append(call)
+            self._early.setdefault(call.group, {})[call.id] = call
             return
         message = f"agent {call.index} of group {call.group} was released"
         self._finish(call.id, None, RemoteError("LookupError", message, "", self._where))
@@ -197,69 +206,92 @@ class ActorHost:
     def _begin(self, key: int) -> None:
         """Begin the calls of an agent that may begin."""
         box = self._boxes.get(key)
-        group = self._house.group(key >> 32)
         if box is None:
             return
+        group = self._house.group(key >> 32)
         concurrent = group is not None and group.concurrent
         while (entry := box.next(concurrent=concurrent)) is not None:
             queued = self._queued.pop(entry.id)
-            if not self._run(key, queued):
+            if not self._run(key, queued.call, queued.values):
                 box.end(entry.id)
         if box.idle:
             del self._boxes[key]
 
-    def _run(self, key: int, queued: _Queued) -> bool:
+    def _run(self, key: int, call: Call, values: dict[int, bytes]) -> bool:
         """Carry a call out; True while it goes on."""
-        call = queued.call
         group = self._house.group(call.group)
+        chain = (*call.chain, call.id)
+        value, failed, token = None, None, None
         try:
             if group is None:
                 raise LookupError(f"agent {call.index} of group {call.group} was released")
             agent, method = group.called(call.index, call.method)
-            args, kwargs = self._arguments(call.arguments, queued.values)
-        except Exception as error:  # noqa: BLE001 - what a peer sent may be anything
-            self._finish(call.id, None, self._error_of(error))
-            return False
-        function = partial(method.function, agent, *args, **kwargs)
-        chain = (*call.chain, call.id)
-        if method.waits:
-            work = self._awaited(key, call.id, chain, function, method.blocking)
-            self._tasks[call.id] = self._loop.create_task(work)
-            return True
-        token = _chain.set(chain)
-        value, failed = None, None
-        try:
-            value = self._encoded(call.id, function())
-        except Exception as error:  # noqa: BLE001 - a user's method may raise anything
+            args, kwargs = self._arguments(call.arguments, values)
+            if method.waits:
+                work = self._work(method, partial(method.function, agent, *args, **kwargs))
+                self._go_on(key, call.id, chain, work)
+                return True
+            token = _chain.set(chain)
+            result = method.function(agent, *args, **kwargs)
+            if hasattr(type(result), "__await__"):
+                self._go_on(key, call.id, chain, result)
+                return True
+            value = self._encoded(call.id, result)
+        except BaseException as error:  # noqa: BLE001 - what is the user's may raise anything
             failed = self._error_of(error)
         finally:
-            _chain.reset(token)
+            if token is not None:
+                _chain.reset(token)
         self._finish(call.id, value, failed)
         return False
 
+    def _work(self, method: Method, function: Callable[[], Any]) -> Awaitable[Any]:
+        """What is awaited for the result of a method that waits."""
+        if method.blocking:
+            return self._in_thread(function)
+        work: Awaitable[Any] = function()
+        return work
+
+    async def _in_thread(self, function: Callable[[], Any]) -> Any:
+        context = contextvars.copy_context()
+        work = self._threads.submit(partial(context.run, _captured, function))
+        try:
+            result, error = await asyncio.wrap_future(work)
+        except asyncio.CancelledError:
+            await self._ended(work)
+            raise
+        if error is not None:
+            raise error
+        return await result if hasattr(type(result), "__await__") else result
+
+    async def _ended(self, work: Future[Any]) -> None:
+        """A thread cannot be interrupted, and its agent is busy for as long as it runs."""
+        ended = asyncio.Event()
+        work.add_done_callback(lambda _: self._loop.call_soon_threadsafe(ended.set))
+        while not ended.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await ended.wait()
+
+    def _go_on(self, key: int, id: int, chain: tuple[int, ...], work: Awaitable[Any]) -> None:
+        self._tasks[id] = self._loop.create_task(self._awaited(key, id, chain, work))
+
     async def _awaited(
-        self,
-        key: int,
-        id: int,
-        chain: tuple[int, ...],
-        function: Callable[[], Any],
-        blocking: bool,
+        self, key: int, id: int, chain: tuple[int, ...], work: Awaitable[Any]
     ) -> None:
         _chain.set(chain)
         value, failed = None, None
         try:
-            if blocking:
-                context = contextvars.copy_context()
-                result = await self._loop.run_in_executor(self._pool, context.run, function)
-            else:
-                result = await function()
-            value = self._encoded(id, result)
+            value = self._encoded(id, await work)
         except asyncio.CancelledError:
-            failed = self._cancelled()
-        except Exception as error:  # noqa: BLE001 - a user's method may raise anything
+            failed = cancelled(self._where)
+        except BaseException as error:  # noqa: BLE001 - a user's method may raise anything
             failed = self._error_of(error)
-        self._tasks.pop(id, None)
         self._finish(id, value, failed)
+        self._end(key, id)
+
+    def _end(self, key: int, id: int) -> None:
+        """A call that went on has ended."""
+        self._tasks.pop(id, None)
         box = self._boxes.get(key)
         if box is not None:
             box.end(id)
@@ -285,7 +317,9 @@ class ActorHost:
         assert group is not None
         assert method is not None
         arguments = self._shared_arguments(message.arguments)
-        if method.waits and message.count >= MANY:
+        if message.count >= MANY:
+            # The collector would walk all agents again and again while they begin. The tasks that
+            # are made here have begun when the loop comes to what is called soon after them.
             gc.disable()
         for offset in range(message.count):
             index = message.first + offset
@@ -294,21 +328,24 @@ class ActorHost:
             if key in self._boxes or key in self._lone or not isinstance(agent, Agent):
                 self._one_of_many(message, offset, gather)
                 continue
-            args, kwargs = arguments or self._arguments(message.arguments, {})
             chain = (*message.chain, message.id + offset)
-            if method.waits:
-                work = method.function(agent, *args, **kwargs)
-                self._lone[key] = chain[-1]
-                task = self._loop.create_task(self._lone_call(key, chain, work, gather, offset))
-                self._tasks[chain[-1]] = task
-                continue
             token = _chain.set(chain)
             try:
-                gather.value(offset, method.function(agent, *args, **kwargs))
-            except Exception as error:  # noqa: BLE001 - a user's method may raise anything
+                args, kwargs = arguments or self._arguments(message.arguments, {})
+                result = method.function(agent, *args, **kwargs)
+            except BaseException as error:  # noqa: BLE001 - a user's method may raise anything
                 gather.error(offset, self._error_of(error))
+                continue
             finally:
                 _chain.reset(token)
+            if method.waits or hasattr(type(result), "__await__"):
+                self._lone[key] = chain[-1]
+                work = self._lone_call(key, chain, result, gather, offset)
+                self._tasks[chain[-1]] = self._loop.create_task(work)
+            else:
+                gather.value(offset, result)
+        if message.count >= MANY:
+            self._loop.call_soon(gc.enable)
 
     async def _lone_call(
         self, key: int, chain: tuple[int, ...], work: Any, gather: Gather, offset: int
@@ -317,21 +354,17 @@ class ActorHost:
         try:
             gather.value(offset, await work)
         except asyncio.CancelledError:
-            gather.error(offset, self._cancelled())
-        except Exception as raised:  # noqa: BLE001 - a user's method may raise anything
-            gather.error(offset, self._error_of(raised))
-        id = chain[-1]
-        self._tasks.pop(id, None)
+            gather.error(offset, cancelled(self._where))
+        except BaseException as error:  # noqa: BLE001 - a user's method may raise anything
+            gather.error(offset, self._error_of(error))
         del self._lone[key]
-        box = self._boxes.get(key)
-        if box is not None:
-            box.end(id)
-            self._begin(key)
-        if not gather.left:
-            gc.enable()
+        self._end(key, chain[-1])
 
     def _one_of_many(self, message: CallMany, offset: int, gather: Gather) -> None:
         id = message.id + offset
+        if id in self._gathers:
+            _log.warning("refused a call whose number %d is taken", id)
+            return
         self._gathers[id] = (gather, offset)
         self._enqueue(
             Call(
@@ -359,9 +392,7 @@ class ActorHost:
 
     def _encoded(self, id: int, value: Any) -> Any:
         """A result as it travels; of a call that is one of many, the gather encodes it."""
-        if id in self._gathers:
-            return value
-        return b"" if value is None else self._codec.encode(value, path="result")
+        return value if id in self._gathers else encode_result(self._codec, value)
 
     def _finish(self, id: int, value: Any, error: RemoteError | None) -> None:
         gathered = self._gathers.pop(id, None)
@@ -376,40 +407,38 @@ class ActorHost:
 
     # --- arguments
 
-    def _made_from(self, body: bytes) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return self._arguments(body, {})
-
     def _arguments(
         self, body: bytes, values: dict[int, bytes]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments from their bytes, and those of the results that stand in them.
+
+        Raises:
+            BadValue: the bytes are of no arguments.
+        """
         if not body:
             return (), {}
 
         def stand_in(reference: AgentRef | ResultRef) -> Any:
             if isinstance(reference, AgentRef):
                 return self._proxy(reference)
+            if reference.call not in values:
+                raise BadValue(f"the result of call {reference.call} did not come with it")
             value = values[reference.call]
-            return self._codec.decode(value, stand_in) if value else None
+            return self._codec.decode(value, self._proxy_only) if value else None
 
-        args, kwargs = self._codec.decode(body, stand_in)
-        return args, kwargs
+        decoded = self._codec.decode(body, stand_in)
+        match decoded:
+            case (tuple() as args, dict() as kwargs):
+                return args, kwargs
+        raise BadValue("the bytes are of no arguments")
 
-    def _fetch(self, need: ResultRef, id: int) -> None:
-        _, waiting = self._fetching.setdefault(need.call, (need.worker, []))
-        waiting.append(id)
-        if len(waiting) > 1:
-            return
-        if need.worker in self._lost:
-            message = self._lost[need.worker]
-            self._loop.call_soon(self._fetched, Value(need.call, None, _gone(message)))
-        elif need.worker == self._number:
-            self._outcomes.ask(need.call, self._number)
-        else:
-            self._out(need.worker, Fetch(need.call, self._number))
+    def _proxy_only(self, reference: AgentRef | ResultRef) -> Any:
+        if isinstance(reference, ResultRef):
+            raise BadValue("a result holds a placeholder, which only its owner keeps")
+        return self._proxy(reference)
 
     def _fetched(self, value: Value) -> None:
-        _, waiting = self._fetching.pop(value.id, (0, []))
-        for id in waiting:
+        for id in self._fetches.come(value.id):
             queued = self._queued.get(id)
             if queued is None:
                 continue
@@ -418,7 +447,7 @@ class ActorHost:
                 self._unqueue(queued, value.error)
             else:
                 queued.values[value.id] = value.value or b""
-                queued.entry.missing -= 1
+                self._boxes[key].resolve(queued.entry)
             self._begin(key)
 
     # --- ends
@@ -426,37 +455,32 @@ class ActorHost:
     def _cancel(self, id: int) -> None:
         queued = self._queued.get(id)
         if queued is not None:
-            self._unqueue(queued, self._cancelled())
+            self._unqueue(queued, cancelled(self._where))
             self._begin(_key(queued.call.group, queued.call.index))
         elif id in self._tasks:
             # Later, so that the task has begun: one that is cancelled before never runs its end.
             self._loop.call_soon(self._tasks[id].cancel)
+        else:
+            for group, calls in list(self._early.items()):
+                if calls.pop(id, None) is not None:
+                    self._finish(id, None, cancelled(self._where))
+                if not calls:
+                    del self._early[group]
 
     def _unqueue(self, queued: _Queued, error: RemoteError) -> None:
         call = queued.call
         del self._queued[call.id]
-        self._boxes[_key(call.group, call.index)].remove(call.id)
+        self._boxes[_key(call.group, call.index)].remove(queued.entry)
         self._finish(call.id, None, error)
 
     def _lose(self, lost: Lost) -> None:
         self._lost[lost.worker] = lost.message
-        for call, (worker, _) in list(self._fetching.items()):
-            if worker == lost.worker:
-                self._fetched(Value(call, None, _gone(lost.message)))
+        self._outcomes.lose(lost.worker, lost.message)
+        for result in self._fetches.of(lost.worker):
+            self._fetched(Value(result, None, gone(lost.message)))
 
-    def _cancelled(self) -> RemoteError:
-        return RemoteError(CallCancelled.__name__, "the call was cancelled", "", self._where)
-
-    def _error_of(self, error: Exception) -> RemoteError:
-        if isinstance(error, PeerLost):
-            return _gone(str(error))
-        if isinstance(error, RemoteFailure | CouldNotBeMade):
-            return error.remote
-        name = type(error).__qualname__
-        if type(error).__module__ != "builtins":
-            name = f"{type(error).__module__}.{name}"
-        text = "".join(traceback.format_exception(error, limit=20))
-        return RemoteError(name, str(error), text, self._where)
+    def _error_of(self, error: BaseException) -> RemoteError:
+        return remote_error(error, self._where)
 
     # --- messages
 
@@ -478,8 +502,12 @@ def _key(group: int, index: int) -> int:
     return (group << 32) | index
 
 
-def _gone(message: str) -> RemoteError:
-    return RemoteError(PeerLost.__name__, message, "", "")
+def _captured(function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    """What a function returns or raises; a future cannot hold each exception."""
+    try:
+        return function(), None
+    except BaseException as error:  # noqa: BLE001 - it is raised again by who awaits
+        return None, error
 
 
 def _immutable(value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Generator, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -100,17 +101,29 @@ class Placeholder:
         if self._state == self._PENDING:
             self._caller.cancel(self._worker, [self._id])
             self._fail(CallCancelled("the call was cancelled"))
+            self._caller.notify()
 
     def __await__(self) -> Generator[Any, None, Any]:
         while not self._here():
             self._fetch()
             future = asyncio.get_running_loop().create_future()
-            if self._waiters is None:
-                self._waiters = []
-            self._waiters.append(future)
+            # The loop that takes results may be another thread's, and take the list meanwhile.
+            waiters = self._waiters
+            if waiters is None:
+                waiters = self._waiters = []
+            waiters.append(future)
             if not self._here():
                 yield from future
         return self._read()
+
+    def __copy__(self) -> Placeholder:
+        return self  # a second one would release the result twice
+
+    def __deepcopy__(self, _: object) -> Placeholder:
+        return self
+
+    def __reduce__(self) -> str:
+        raise TypeError("a placeholder cannot be pickled; pass it to an agent, or read it")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -154,6 +167,8 @@ class Placeholder:
 
     def _take(self, value: bytes | None) -> None:
         """The result came; None: it waits at its worker."""
+        if self._state == self._FAILED:
+            return  # it was cancelled, and had ended already
         self._value = value
         self._state = self._AWAY if value is None else self._BYTES
         self._wake()
@@ -167,9 +182,16 @@ class Placeholder:
 
     def _wake(self) -> None:
         waiters, self._waiters = self._waiters, None
-        for future in waiters or ():
-            loop = future.get_loop()
-            loop.call_soon_threadsafe(_finish, future)
+        if waiters:
+            _finish_all(waiters)
+
+
+def _finish_all(waiters: list[asyncio.Future[None]]) -> None:
+    """Wake who waits, each on the loop that it is of."""
+    for future in waiters:
+        # A loop that is closed has nobody who waits.
+        with contextlib.suppress(RuntimeError):
+            future.get_loop().call_soon_threadsafe(_finish, future)
 
 
 def _finish(future: asyncio.Future[None]) -> None:
@@ -242,6 +264,10 @@ class GroupPlaceholder:
 
     def cancel(self) -> None:
         """What has not begun does not, what awaits is interrupted."""
+        self._caller.on_loop(self._cancel)
+
+    def _cancel(self) -> None:
+        """On the loop, where results come too."""
         left = [agent for agent in range(self._count) if not self._done[agent]]
         by_worker: dict[int, list[int]] = {}
         for agent in left:
@@ -252,6 +278,7 @@ class GroupPlaceholder:
         for agent in left:
             self._fail(agent, CallCancelled("the call was cancelled"))
         self._wake()
+        self._caller.notify()
 
     def _part(self, agent: int) -> tuple[int, int, int]:
         return next(part for part in reversed(self._calls) if part[1] <= agent)
@@ -274,10 +301,14 @@ class GroupPlaceholder:
         results, done, order = self._results, self._done, self._order
         for offset, value in zip(offsets, values, strict=True):
             agent = start + offset
-            if not done[agent]:
-                done[agent] = 1
-                results[agent] = value
-                order.append(agent)
+            if done[agent]:
+                continue
+            if type(value) is Unreadable:
+                self._fail(agent, value.error)
+                continue
+            done[agent] = 1
+            results[agent] = value
+            order.append(agent)
 
     def _fail(self, agent: int, error: AgentsimError) -> None:
         if not self._done[agent]:
@@ -289,8 +320,16 @@ class GroupPlaceholder:
         if not self._decided():
             return
         waiters, self._waiters = self._waiters, []
-        for future in waiters:
-            future.get_loop().call_soon_threadsafe(_finish, future)
+        _finish_all(waiters)
+
+
+class Unreadable:
+    """Stands for a result that came and cannot be read here."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: AgentsimError) -> None:
+        self.error = error
 
 
 def failure_of(error: RemoteError) -> AgentsimError:
@@ -307,6 +346,7 @@ __all__ = [
     "GroupPlaceholder",
     "Placeholder",
     "RemoteFailure",
+    "Unreadable",
     "WouldBlock",
     "failure_of",
 ]

@@ -55,7 +55,7 @@ class Residents:
         if name not in self._methods:
             found = None
             if name in self._allowed:
-                function = getattr(self.cls, name)
+                function = _function(self.cls, name)
                 is_async = inspect.iscoroutinefunction(function)
                 blocking = self.cls.blocking and not is_async
                 found = Method(function, is_async or blocking, blocking)
@@ -76,6 +76,20 @@ class Residents:
         if method is None:
             raise AttributeError(f"{self.cls.__qualname__} has no method `{name}`")
         return agent, method
+
+
+def _function(cls: type[Agent], name: str) -> Callable[..., Any]:
+    """What is called with the agent and the arguments."""
+    function: Callable[..., Any] = getattr(cls, name)
+    if not isinstance(inspect.getattr_static(cls, name), staticmethod | classmethod):
+        return function
+    if inspect.iscoroutinefunction(function):
+
+        async def waits(_: Agent, *args: Any, **kwargs: Any) -> Any:
+            return await function(*args, **kwargs)
+
+        return waits
+    return lambda _, *args, **kwargs: function(*args, **kwargs)
 
 
 class CouldNotBeMade(Exception):
@@ -103,7 +117,7 @@ class House:
         self,
         find: Callable[[str], type[Agent]],
         arguments: Callable[[bytes], tuple[tuple[Any, ...], dict[str, Any]]],
-        error_of: Callable[[Exception], RemoteError],
+        error_of: Callable[[BaseException], RemoteError],
     ) -> None:
         self._find = find
         self._arguments = arguments
@@ -124,15 +138,17 @@ class House:
 
     def drop(self, number: int) -> None:
         """Forget a group."""
-        self._groups.pop(number, None)
+        group = self._groups.pop(number, None)
         self._dropped.add(number)
+        if group is not None and len(group.agents) >= MANY:
+            gc.unfreeze()  # see `add`
 
     def add(self, message: Create) -> None:
         """Make agents; those that cannot be made say why when they are called."""
         indices = range(message.first, message.first + message.count)
         try:
             cls = self._find(message.path)
-        except Exception as error:  # noqa: BLE001 - the user's module may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a module may raise anything
             refused = self._error_of(error)
             _log.warning("cannot make agents of %s: %s", message.path, refused.message)
             group = self._groups.setdefault(message.group, Residents(Agent))
@@ -145,13 +161,13 @@ class House:
         for place, index in enumerate(indices):
             group.agents[index] = self._make(cls, message.arguments[0 if shared else place])
         if message.count >= MANY:
-            gc.freeze()
+            gc.freeze()  # they stay; the collector need not walk them again and again
 
     def _make(self, cls: type[Agent], body: bytes) -> Agent | RemoteError:
         try:
             args, kwargs = self._arguments(body)
             # Past the metaclass, which remembers how an object was made so that it can move.
             agent: Agent = type.__call__(cls, *args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - a user's constructor may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - so may a user's constructor
             return self._error_of(error)
         return agent

@@ -13,7 +13,8 @@ from typing import Protocol
 
 from agentsim.rpc.envelope import Envelope, WireError, pack, unpack
 
-MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+# More than the largest value that travels (64 MiB) and what is sent with it.
+MAX_MESSAGE_BYTES = 66 * 1024 * 1024
 _LENGTH = struct.Struct("<I")
 
 

@@ -15,6 +15,7 @@ from agentsim.actors.host import ActorHost, current_chain
 from agentsim.actors.messages import ActorMessage, Done, DoneMany, Lost, Setup, Value
 from agentsim.actors.proxy import Proxy
 from agentsim.actors.refs import AgentRef
+from agentsim.actors.threads import Threads
 
 _log = logging.getLogger(__name__)
 
@@ -44,8 +45,15 @@ class Actors:
         codec = Codec(setup.modules)
         where = f"worker {worker} on {setup.workers[worker]}"
         self._loop = loop
+        threads = Threads(setup.threads)
         self.caller = Caller(
-            worker, loop, codec, self._post, proxy=self._proxy, chain=current_chain
+            worker,
+            loop,
+            codec,
+            self._post,
+            proxy=self._proxy,
+            chain=current_chain,
+            waiting=threads.waiting,
         )
         self.host = ActorHost(
             worker,
@@ -54,7 +62,7 @@ class Actors:
             self.find,
             self._post,
             proxy=self._proxy,
-            threads=setup.threads,
+            threads=threads,
         )
 
     def take(self, messages: Sequence[ActorMessage]) -> None:

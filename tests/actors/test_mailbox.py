@@ -1,5 +1,8 @@
 """The mailbox's rules, one by one and for any order of events."""
 
+import time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,7 +50,7 @@ def test_a_missing_argument_holds_up_its_own_caller_only() -> None:
     assert begin(box) == [3]
     box.end(3)
     assert begin(box) == []
-    waits.missing = 0
+    box.resolve(waits)
     assert begin(box) == [1]
     box.end(1)
     assert begin(box) == [2]
@@ -68,16 +71,54 @@ def test_a_chain_may_come_back_to_the_agent_that_waits_for_it() -> None:
 
 def test_a_call_that_was_removed_does_not_begin() -> None:
     box = Mailbox()
-    for id in (1, 2, 3):
-        box.add(entry(id))
+    entries = [entry(id) for id in range(1, 6)]
+    for each in entries:
+        box.add(each)
     assert begin(box) == [1]
-    assert box.remove(2)
-    assert not box.remove(2)
-    assert not box.remove(1)
+    box.remove(entries[2])
+    box.remove(entries[1])
     box.end(1)
-    assert begin(box) == [3]
-    box.end(3)
+    assert begin(box) == [4]
+    box.remove(entries[4])
+    assert not box.idle
+    box.end(4)
+    assert begin(box) == []
     assert box.idle
+
+
+def test_a_call_that_was_awaited_waits_its_turn_when_nobody_does_any_more() -> None:
+    box = Mailbox()
+    box.add(entry(1))
+    assert begin(box) == [1]
+    box.add(entry(2, OTHER))
+    awaited = entry(3, lane=77, chain=(1, 77), missing=1)
+    box.add(awaited)
+    box.end(1)
+    assert begin(box) == [2]
+    box.resolve(awaited)
+    assert begin(box) == []
+    box.end(2)
+    assert begin(box) == [3]
+
+
+@pytest.mark.parametrize("lanes", [1, 50_000])
+def test_many_calls_wait_at_one_agent_at_no_cost(lanes: int) -> None:
+    box = Mailbox()
+    entries = [entry(id, id % lanes) for id in range(50_000)]
+    began = time.perf_counter()
+    for each in entries:
+        box.add(each)
+        box.next(concurrent=False)
+    for each in reversed(entries[1::2]):
+        box.remove(each)
+    box.end(0)
+    order = []
+    while (taken := box.next(concurrent=False)) is not None:
+        order.append(taken.id)
+        box.end(taken.id)
+    assert order == list(range(2, 50_000, 2))
+    assert box.idle
+    assert time.perf_counter() - began < 2.0
 
 
 @given(st.data())
@@ -88,11 +129,11 @@ def test_every_call_begins_once_and_callers_keep_their_order(data: st.DataObject
         for id in range(1, data.draw(st.integers(1, 12)) + 1)
     ]
     waiting, began, running = list(entries), [], set()
-    lacking = [e for e in entries if e.missing]
     while len(began) < len(entries) or running:
         steps = []
         if waiting:
             steps.append("arrive")
+        lacking = [e for e in entries if e.missing and e.arrived]
         if lacking:
             steps.append("resolve")
         if running:
@@ -101,7 +142,7 @@ def test_every_call_begins_once_and_callers_keep_their_order(data: st.DataObject
             case "arrive":
                 box.add(waiting.pop(0))
             case "resolve":
-                lacking.pop(data.draw(st.integers(0, len(lacking) - 1))).missing = 0
+                box.resolve(lacking.pop(data.draw(st.integers(0, len(lacking) - 1))))
             case "end":
                 box.end(running.pop())
         for id in begin(box):
