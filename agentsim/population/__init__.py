@@ -1,7 +1,7 @@
 """Distributions in, people out: attributes, background texts and the file that holds them."""
 
 from agentsim.population.backgrounds import backgrounds
-from agentsim.population.distributions import RESERVED, check
+from agentsim.population.distributions import RESERVED, attribute_names, check
 from agentsim.population.facts import Fact, facts_of
 from agentsim.population.personas import copy_personas, digest, read_personas, write_personas
 from agentsim.population.sampling import sample
@@ -14,6 +14,7 @@ __all__ = [
     "Meta",
     "PersonaWriter",
     "Written",
+    "attribute_names",
     "backgrounds",
     "check",
     "copy_personas",

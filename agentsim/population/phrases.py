@@ -16,7 +16,7 @@ END: Final = "."
 _TOKEN: Final = re.compile(
     r"\d++(?:[.,'٫٬]\d++)*+"  # numbers, with what separates thousands or decimals
     r"|[^\W\d_]++"
-    r"|[.!?;:\n。！？।؟]"
+    r"|[.!?;\n。！？।؟]"
 )
 _DOCTORATE: Final = re.compile(r"\bph\.\s?d\b\.?")
 _GROUPED: Final = re.compile(r"\d{1,3}(?:[,.']\d{3})+")

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from agentsim.errors import ResultsError
-from agentsim.population import RESERVED
+from agentsim.population import attribute_names
 from agentsim.report.words import printable
 from agentsim.results.columns import to_numpy
 from agentsim.results.statistics import CONFIDENCE
@@ -84,7 +84,7 @@ def read_attributes(path: Path, agents: int) -> list[Attribute]:
         return []
     try:
         with pq.ParquetFile(path) as file:
-            names = [name for name in file.schema_arrow.names if name not in RESERVED]
+            names = attribute_names(file.schema_arrow.names)
             return [
                 attribute
                 for name in names

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agentsim.chat import Persona
-from agentsim.population import read_personas
-
-_NOT_ATTRIBUTES = ("session", "agent", "background")
+from agentsim.population import attribute_names, read_personas
 
 
 def read_people(path: Path, *, session: int, agents: int) -> list[Persona]:
@@ -23,11 +21,13 @@ def read_people(path: Path, *, session: int, agents: int) -> list[Persona]:
     """
     if not path.exists():
         return [Persona(agent) for agent in range(agents)]
+    table = read_personas(path, session=session)
+    names = attribute_names(table.column_names)
     return [
         Persona(
             agent=row["agent"],
-            attributes={k: v for k, v in row.items() if k not in _NOT_ATTRIBUTES},
+            attributes={name: row[name] for name in names},
             background=row["background"],
         )
-        for row in read_personas(path, session=session).to_pylist()
+        for row in table.to_pylist()
     ]
