@@ -69,7 +69,7 @@ class Run:
 
     @cached_property
     def announcements(self) -> pd.DataFrame:
-        """One row for each (session, round) that is settled."""
+        """One row for each (session, round) that is settled, and one for each of its groups."""
         return self.table("announcements").to_pandas()
 
     @cached_property

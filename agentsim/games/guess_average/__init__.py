@@ -2,9 +2,10 @@
 
 from agentsim.games.guess_average.equilibrium import Equilibrium, equilibrium
 from agentsim.games.guess_average.groups import Membership, by_category, by_count
+from agentsim.games.guess_average.market import MarketContext
 from agentsim.games.guess_average.parts import AttributeGroups, CountedGroups, Winners
 from agentsim.games.guess_average.people import PEOPLE, People
-from agentsim.games.guess_average.player import MarketContext, Player
+from agentsim.games.guess_average.player import Player
 from agentsim.games.guess_average.rules import Sides, settle
 from agentsim.games.guess_average.settlement import GroupSettlement, Settlement, to_settle
 from agentsim.games.guess_average.spec import GuessAverageSpec
