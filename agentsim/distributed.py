@@ -26,6 +26,7 @@ import msgspec
 import uvloop
 
 from agentsim.actors.agent import Agent, type_path
+from agentsim.actors.batches import batches
 from agentsim.actors.caller import Caller
 from agentsim.actors.codec import Codec
 from agentsim.actors.find import find_agent, sources_of
@@ -129,7 +130,8 @@ class Cluster:
         self._nodes: Nodes
         self._stop: asyncio.Event
         self._outbox: asyncio.Queue[tuple[int, list[ActorMessage]]]
-        self._gone: set[int] = set()
+        # Workers that were lost or ended, and why.
+        self._gone: dict[int, str] = {}
 
     @classmethod
     def local(cls, workers: int = 2, *, modules: Iterable[str], **options: Any) -> Cluster:
@@ -304,23 +306,25 @@ class Cluster:
         """A process of its own for each agent; they start side by side."""
         workers = list(range(self._next_worker, self._next_worker + total))
         self._next_worker += total
-        hosts = len(self._plan.hosts)
-        for host in range(hosts):
-            mine = workers[host::hosts]
+        for host in range(len(self._plan.hosts)):
+            mine = [worker for worker in workers if self._host_in_turn(worker) == host]
             if mine:
                 self._run(self._begin(host, mine))
         return [(worker, agent, 1) for agent, worker in enumerate(workers)]
 
+    def _host_in_turn(self, worker: int) -> int:
+        """Where a further worker lives."""
+        return (worker - self.workers) % len(self._plan.hosts)
+
     async def _begin(self, host: int, workers: list[int]) -> None:
         await self._nodes.spawn(host, workers)
         setup = self._setup()
+        lost = [Lost(worker, reason) for worker, reason in self._gone.items()]
         for worker in workers:
-            await self._nodes.send(worker, Kind.ACTORS, [setup])
+            await self._nodes.send(worker, Kind.ACTORS, [setup, *lost])
 
     async def _end(self, workers: list[int]) -> None:
-        for worker in workers:
-            self._gone.add(worker)
-            self._caller.lose(Lost(worker, "the agent was released"))
+        self._lose(workers, "the agent was released")
         await self._nodes.end(workers)
 
     def _run(self, work: Coroutine[None, None, None]) -> None:
@@ -408,20 +412,25 @@ class Cluster:
     def _setup(self) -> Setup:
         hosts = [host.address for host in self._plan.hosts for _ in range(host.workers)]
         further = self._next_worker - self.workers
-        own = [self._plan.hosts[i % len(self._plan.hosts)].address for i in range(further)]
+        own = [
+            self._plan.hosts[self._host_in_turn(self.workers + i)].address for i in range(further)
+        ]
         return Setup(list(self._modules), self._sources, [*hosts, *own], self._threads)
 
     def _post(self, to: int, messages: Sequence[ActorMessage]) -> None:
-        self._outbox.put_nowait((to, list(messages)))
+        if 0 <= to < self._next_worker:
+            self._outbox.put_nowait((to, list(messages)))
+        else:
+            self._caller.lose(Lost(to, f"there is no worker {to}"))
 
     async def _send(self) -> None:
         while True:
             worker, messages = await self._outbox.get()
-            for batch in _batches(messages):
+            for batch in batches(messages):
                 try:
                     await self._nodes.send(worker, Kind.ACTORS, batch)
                 except PeerLost as error:
-                    self._lose(error)
+                    self._lose(error.workers, str(error))
                     break
 
     async def _read(self, other: Callable[[Envelope], None] | None) -> None:
@@ -431,7 +440,7 @@ class Cluster:
             except PeerLost as error:
                 if not error.workers:
                     raise
-                self._lose(error)
+                self._lose(error.workers, str(error))
                 continue
             if envelope.kind is not Kind.ACTORS:
                 if other is not None:
@@ -447,13 +456,13 @@ class Cluster:
                     self._caller.take(message)
             self._caller.notify()
 
-    def _lose(self, error: PeerLost) -> None:
+    def _lose(self, workers: Iterable[int], reason: str) -> None:
         """Workers are gone: tell everybody who may wait for them."""
-        for worker in error.workers:
+        for worker in workers:
             if worker in self._gone:
                 continue
-            self._gone.add(worker)
-            lost = Lost(worker, str(error))
+            self._gone[worker] = reason
+            lost = Lost(worker, reason)
             self._caller.lose(lost)
             for other in range(self._next_worker):
                 if other not in self._gone:
@@ -490,24 +499,3 @@ def _chunks(bodies: list[bytes]) -> Iterator[list[bytes]]:
             chunk, size = [], 0
     if chunk:
         yield chunk
-
-
-def _batches(messages: list[ActorMessage]) -> Iterator[list[ActorMessage]]:
-    """Messages in bounded envelopes."""
-    batch: list[ActorMessage] = []
-    size = 0
-    for message in messages:
-        batch.append(message)
-        size += _size(message)
-        if size >= _BYTES_A_MESSAGE or len(batch) >= _AGENTS_A_MESSAGE:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def _size(message: ActorMessage) -> int:
-    arguments = getattr(message, "arguments", b"")
-    if isinstance(arguments, bytes):
-        return 64 + len(arguments)
-    return 64 + sum(map(len, arguments))

@@ -8,6 +8,8 @@ import traceback
 from collections.abc import Coroutine
 from pathlib import Path
 
+import msgspec
+
 from agentsim.errors import AgentsimError
 from agentsim.node.models import Models
 from agentsim.node.workers import Workers
@@ -29,6 +31,12 @@ _log = logging.getLogger(__name__)
 _PULSE_S = 1.0
 # Messages for the orchestrator that wait here before workers are made to wait.
 _OUTBOX = 64
+# What workers may say, to the node, to the orchestrator and to each other.
+_OF_WORKERS = {
+    NODE: (Kind.REQUESTS,),
+    ORCHESTRATOR: (Kind.ANSWERS, Kind.ATTEMPTS, Kind.ACTORS, Kind.FAILED),
+    0: (Kind.ACTORS,),
+}
 
 
 class Node:
@@ -138,8 +146,15 @@ class Node:
             await self._workers.send(envelope)
 
     async def _from_worker(self, envelope: Envelope) -> None:
-        if envelope.to == NODE:
-            self._models.submit(envelope)
+        allowed = _OF_WORKERS[min(envelope.to, 0)] if envelope.to >= NODE else ()
+        if envelope.kind not in allowed:
+            kind, to, sender = envelope.kind.name, envelope.to, envelope.sender
+            _log.warning("refused a message of kind %s of worker %d to %d", kind, sender, to)
+        elif envelope.to == NODE:
+            try:
+                self._models.submit(envelope)
+            except msgspec.DecodeError as error:
+                _log.warning("refused requests of worker %d: %s", envelope.sender, error)
         elif self._workers.has(envelope.to):
             await self._workers.send(envelope)
         else:

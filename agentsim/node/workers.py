@@ -174,7 +174,9 @@ class Workers:
             if hello.stream == DATA:
                 await self._join(hello.worker, link)
             while (envelope := await link.receive()) is not None:
-                if envelope.kind is Kind.PULSE:
+                if envelope.sender != hello.worker:
+                    _log.warning("refused a message of worker %d in another's name", hello.worker)
+                elif envelope.kind is Kind.PULSE:
                     self._last_pulse_s[hello.worker] = time.monotonic()
                 else:
                     await self._on_envelope(envelope)

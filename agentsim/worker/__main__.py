@@ -33,14 +33,17 @@ async def _main(config: WorkerConfig) -> None:
     host = Host(config.worker, outbox.put, folder)
     tasks = [
         asyncio.ensure_future(work)
-        for work in (_send(data, outbox), _beat(pulse, config.worker), host.play())
+        for work in (
+            _receive(data, host),
+            _send(data, outbox),
+            _beat(pulse, config.worker),
+            host.play(),
+        )
     ]
     try:
-        while (envelope := await data.receive()) is not None:
-            host.receive(envelope)
-            for task in tasks:
-                if task.done():
-                    task.result()
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
     except WireError:
         pass  # the node is gone, and with it the reason to live
     except Exception as error:
@@ -61,6 +64,11 @@ async def _open(config: WorkerConfig, stream: str) -> StreamLink:
     hello = Hello(config.worker, os.getpid(), stream, config.token)
     await link.send(Envelope(Kind.HELLO, NODE, config.worker, encode(hello)))
     return link
+
+
+async def _receive(link: StreamLink, host: Host) -> None:
+    while (envelope := await link.receive()) is not None:
+        host.receive(envelope)
 
 
 async def _send(link: StreamLink, outbox: asyncio.Queue[Envelope]) -> None:

@@ -77,6 +77,8 @@ class Actors:
                 case Lost():
                     self.caller.lose(message)
                     self.host.take(message)
+                case Setup():
+                    _log.warning("refused a second setup")
                 case _:
                     self.host.take(message)
         self.caller.notify()

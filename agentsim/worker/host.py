@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agentsim.actors.messages import ActorMessage, Setup
+from agentsim.actors.batches import batches
+from agentsim.actors.messages import ActorMessage, Create, Drop, Lost, Setup
 from agentsim.config.models import LANGUAGE_MODELS
 from agentsim.config.scenario import Scenario
 from agentsim.games.guess_average import GuessAverageSpec, MarketContext
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from agentsim.worker.actors import Actors
 
 _log = logging.getLogger(__name__)
+# What only the orchestrator says.
+_OF_THE_CENTRE = (Setup, Create, Drop, Lost)
 
 
 class Host:
@@ -77,7 +80,7 @@ class Host:
             case Kind.ASK:
                 await self._ask(decode(envelope.body, Ask).observation)
             case Kind.ACTORS:
-                self._act_on(envelope.body)
+                self._act_on(envelope)
             case Kind.COMPLETIONS if self._players is not None:
                 await self._players.digest(decode(envelope.body, list[Completion]))
             case Kind.COMPLETIONS if self._chat is not None:
@@ -85,14 +88,19 @@ class Host:
             case _:
                 raise ValueError(f"a worker has no use for a message of kind {envelope.kind.name}")
 
-    def _act_on(self, body: bytes) -> None:
-        """Deal with messages of the actor runtime; what cannot be read disturbs nobody else."""
+    def _act_on(self, envelope: Envelope) -> None:
+        """Deal with messages of the actor runtime; what is refused disturbs nobody else."""
         try:
-            messages = decode(body, list[ActorMessage])
+            messages = decode(envelope.body, list[ActorMessage])
         except msgspec.DecodeError as error:
-            _log.warning("refused actor messages that cannot be read: %s", error)
+            _log.warning("refused messages of %d that cannot be read: %s", envelope.sender, error)
             return
-        if messages and isinstance(messages[0], Setup):
+        if envelope.sender != ORCHESTRATOR:
+            refused = [type(m).__name__ for m in messages if isinstance(m, _OF_THE_CENTRE)]
+            if refused:
+                _log.warning("refused %s of worker %d", ", ".join(refused), envelope.sender)
+                messages = [m for m in messages if not isinstance(m, _OF_THE_CENTRE)]
+        if self._actors is None and messages and isinstance(messages[0], Setup):
             from agentsim.worker.actors import Actors  # built-in games do without
 
             self._actors = Actors(self._worker, messages[0], self._folder, self._post)
@@ -100,6 +108,8 @@ class Host:
             messages = messages[1:]
         if self._actors is not None:
             self._actors.take(messages)
+        elif messages:
+            _log.warning("refused messages of %d, for there are no agents here", envelope.sender)
 
     def _open_chat(self) -> Client:
         """What carries out the agents' calls of language models."""
@@ -115,7 +125,8 @@ class Host:
         return client
 
     def _post(self, to: int, messages: Sequence[ActorMessage]) -> None:
-        self._post_later(Kind.ACTORS, to, messages)
+        for batch in batches(messages):
+            self._post_later(Kind.ACTORS, to, batch)
 
     def _post_later(self, kind: Kind, to: int, message: object) -> None:
         """Send with the next breath, in order, however many wait."""
