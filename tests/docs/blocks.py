@@ -5,6 +5,7 @@ Behind the language of a block of sh, yaml or python stands how it is checked:
 - sh: `run`; `slow` (run, but not by `make test-fast`); `fails` (must exit with 2); `validate` (each
   `agentsim run` is validated and not run)
 - python: `run`, `slow`
+- python, yaml: `file: NAME`: written to a file of that name, for the blocks behind it
 - yaml: `scenario`, `population`, `hostfile`, `workflow`: a whole file; `model`: that part of a
   scenario
 - any: `skip: reason`
@@ -25,8 +26,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CHECKS = {
     "sh": ("run", "slow", "fails", "validate", "skip"),
-    "python": ("run", "slow", "skip"),
-    "yaml": ("scenario", "population", "hostfile", "workflow", "model", "skip"),
+    "python": ("run", "slow", "file", "skip"),
+    "yaml": ("scenario", "population", "hostfile", "workflow", "model", "file", "skip"),
 }
 GENERATED = ROOT / "docs" / "errors"
 _FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -42,7 +43,7 @@ class Block:
         line: of its fence, from 1.
         language: the first word of its fence; empty for plain text.
         check: how it is checked; empty if nothing says so.
-        reason: behind `skip:`.
+        reason: behind `skip:`; the name behind `file:`.
         text: what stands in it.
     """
 
@@ -77,6 +78,8 @@ def complaint(block: Block) -> str:
         return ""
     if block.check not in CHECKS[block.language]:
         return f"`{block.check}` is none of {', '.join(CHECKS[block.language])}"
+    if block.check == "file" and not block.reason:
+        return "a file without a name"
     return "skipped without a reason" * (block.check == "skip" and not block.reason)
 
 

@@ -16,7 +16,15 @@ def only(fence: str, text: str = "x\n") -> str:
 
 @pytest.mark.parametrize(
     "fence",
-    ["```", "```text", "```json", "```sh run", "```yaml scenario", "```python skip: needs a key"],
+    [
+        "```",
+        "```text",
+        "```json",
+        "```sh run",
+        "```yaml scenario",
+        "```python skip: needs a key",
+        "```python file: a.py",
+    ],
 )
 def test_right_fences(fence: str) -> None:
     assert only(fence) == ""
@@ -28,6 +36,7 @@ def test_right_fences(fence: str) -> None:
         ("```sh", "none of run"),
         ("```yaml run", "none of scenario"),
         ("```python skip:", "without a reason"),
+        ("```python file", "without a name"),
         ("```bash", "written sh"),
         ("```sh wrong", "none of run"),
     ],

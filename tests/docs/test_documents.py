@@ -22,7 +22,12 @@ def checked(page: Path) -> list[Block]:
 
 WITH_BLOCKS = [page for page in PAGES if checked(page)]
 SLOW = [page for page in WITH_BLOCKS if any(block.check == "slow" for block in checked(page))]
-YAML = [block for page in PAGES for block in checked(page) if block.language == "yaml"]
+YAML = [
+    block
+    for page in PAGES
+    for block in checked(page)
+    if block.language == "yaml" and block.check != "file"
+]
 
 
 @pytest.fixture
@@ -81,7 +86,9 @@ def play_page(page: Path, folder: Path, *, slow: bool) -> None:
     """Run a page's blocks in order, in one folder."""
     printed: str | None = None
     for block in blocks(page):
-        if block.language in TO_RUN:
+        if block.check == "file":
+            (folder / block.reason).write_text(block.text)
+        elif block.language in TO_RUN:
             runs = block.check not in ("", "skip") and (slow or block.check != "slow")
             printed = play(block, folder) if runs else None
         elif (block.language, block.check) == ("text", "output") and printed is not None:
