@@ -40,6 +40,7 @@ format: $(READY) ## Format the code and mend what can be mended
 	$(BIN)/ruff format .
 
 test: $(READY) ## All tests
+	@tests/install_beds
 	$(BIN)/pytest
 
 test-fast: $(READY) ## All tests but the slow ones
