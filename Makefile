@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Many tests wait for programs that they started; those of one file stay together.
+PARALLEL := -n 2 --dist loadfile
 # Installed when the lock or the project's settings change, and not otherwise.
 READY := $(VENV)/.ready
 
@@ -41,10 +43,10 @@ format: $(READY) ## Format the code and mend what can be mended
 
 test: $(READY) ## All tests
 	@tests/install_beds
-	$(BIN)/pytest
+	$(BIN)/pytest $(PARALLEL)
 
 test-fast: $(READY) ## All tests but the slow ones
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest $(PARALLEL) -m "not slow"
 
 docs: $(READY) ## Write what is generated: docs/reference, docs/errors, schemas
 	$(BIN)/python docs/build.py
