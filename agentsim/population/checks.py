@@ -68,7 +68,7 @@ def check(draft: Draft, facts: Sequence[Fact], *, english: bool) -> dict[str, Ve
         facts: what was drawn.
         english: whether the paragraph is in English.
     """
-    text = Text.of(draft.character)
+    text = Text.of(draft.description)
     return {fact.name: _verdict(fact, draft, text, english) for fact in facts}
 
 

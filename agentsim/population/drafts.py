@@ -11,8 +11,8 @@ from typing import Any
 from agentsim.population.meta_prompt import FIELDS
 
 _LONGEST_NAME = 100
-_SHORTEST_CHARACTER = 20
-_LONGEST_CHARACTER = 4_000
+_SHORTEST_DESCRIPTION = 20
+_LONGEST_DESCRIPTION = 4_000
 _OLDEST = 130
 _LABEL = re.compile(rf"^[\s*#>_-]*({'|'.join(FIELDS)})[\s*_]*[:：][\s*_]*", re.IGNORECASE)
 _WHOLE = re.compile(r"\d{1,3}")
@@ -25,20 +25,20 @@ class Draft:
     Attributes:
         name, gender, job: one line each.
         age: in years.
-        character: one paragraph.
+        description: one paragraph.
     """
 
     name: str
     age: int
     gender: str
     job: str
-    character: str
+    description: str
 
     @property
     def background(self) -> str:
         """The text that stands for the person: one line of data, in no language, then the
         paragraph."""
-        return f"{self.name}, {self.age}, {self.gender}, {self.job}.\n{self.character}"
+        return f"{self.name}, {self.age}, {self.gender}, {self.job}.\n{self.description}"
 
 
 def read_draft(text: str) -> Draft | str:
@@ -56,17 +56,17 @@ def read_draft(text: str) -> Draft | str:
     if age is None:
         return "age is not a whole number of years"
     said = {name: _one_line(parts[name]) for name in FIELDS if name != "age"}
-    said |= {name: said[name].strip("*_\"' .") for name in ("name", "gender", "job")}
+    said |= {name: said[name].strip("*_\"' .,;:") for name in ("name", "gender", "job")}
     for name, value in said.items():
         if not any(char.isalnum() for char in value):
             return f"no {name}"
-        if name != "character" and len(value) > _LONGEST_NAME:
+        if name != "description" and len(value) > _LONGEST_NAME:
             return f"{name} is not a word but a text"
-    if len(said["character"]) < _SHORTEST_CHARACTER:
-        return "character is not a paragraph"
-    if len(said["character"]) > _LONGEST_CHARACTER:
-        return f"character is longer than {_LONGEST_CHARACTER:,} characters"
-    return Draft(said["name"], age, said["gender"], said["job"], said["character"])
+    if len(said["description"]) < _SHORTEST_DESCRIPTION:
+        return "description is not a paragraph"
+    if len(said["description"]) > _LONGEST_DESCRIPTION:
+        return f"description is longer than {_LONGEST_DESCRIPTION:,} characters"
+    return Draft(said["name"], age, said["gender"], said["job"], said["description"])
 
 
 def _of_json(text: str) -> dict[str, Any] | None:

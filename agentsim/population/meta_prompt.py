@@ -15,33 +15,32 @@ from agentsim.population.facts import Fact
 from agentsim.rpc.messages import Message
 
 Format = Literal["json", "text"]
-FIELDS = ("name", "age", "gender", "job", "character")
+FIELDS = ("name", "age", "gender", "job", "description")
 """What a written person consists of, in this order."""
 
+# The paragraph is called a description: a small model takes a `character` for a name.
 _TASK = """\
-You invent people. You are told facts about one person, as JSON, and write who this person is: \
-name, age, gender, job and character.
-- All facts are true of the person. State every one of them, with the same word or number that \
-the JSON has, and say nothing that contradicts one.
-- Age, gender and job repeat the facts, word for word. Where there is no such fact, choose what \
-goes with the others.
-- Character is one paragraph of four to six sentences. It speaks to the person as "you" and tells \
-of this person's life, habits and way of deciding. It states the other facts too.
-- {language}"""
+You invent people. You get facts about one person as JSON and describe this person. All facts are \
+true: repeat each one, word for word, and contradict none. What the facts leave open you choose, \
+so that it goes with them.
+
+{form}
+- {name}: first and last name
+- {age}: a whole number
+- {gender}: as in the facts
+- {job}: as in the facts
+- {description}: a paragraph of five sentences that {begins} and tells who this \
+person is, how this person lives and how this person decides. It states every fact.
+
+{language}"""
 _ENGLISH = "Write in plain English."
 _OTHER = (
-    "Write name and character in {language}. Words and numbers that come from the facts stay as "
+    "Write name and description in {language}. Words and numbers that come from the facts stay as "
     "the JSON has them."
 )
-_FORMATS: dict[Format, str] = {
-    "json": (
-        'Reply with a JSON object and nothing else: {"name": "…", "age": <whole number>, '
-        '"gender": "…", "job": "…", "character": "…"}'
-    ),
-    "text": (
-        "Reply with these five lines and nothing else. Keep the five labels as they are:\n"
-        "Name: …\nAge: <whole number>\nGender: …\nJob: …\nCharacter: …"
-    ),
+_FORMS: dict[Format, str] = {
+    "json": "Reply with a JSON object and nothing else:",
+    "text": "Reply with these five lines and nothing else. Keep their labels as they are:",
 }
 
 
@@ -52,8 +51,13 @@ def system(language: str, format: Format) -> Message:
         language: of the paragraph.
         format: `json` where the server enforces a schema, else `text`.
     """
-    where = _ENGLISH if is_english(language) else _OTHER.format(language=language)
-    return Message("system", f"{_TASK.format(language=where)}\n\n{_FORMATS[format]}")
+    english = is_english(language)
+    where = _ENGLISH if english else _OTHER.format(language=language)
+    begins = 'begins with "You are"' if english else "speaks to the person"
+    labels = {name: f'"{name}"' if format == "json" else name.capitalize() for name in FIELDS}
+    return Message(
+        "system", _TASK.format(form=_FORMS[format], language=where, begins=begins, **labels)
+    )
 
 
 def question(facts: Sequence[Fact], reminder: str = "") -> Message:
@@ -65,6 +69,8 @@ def question(facts: Sequence[Fact], reminder: str = "") -> Message:
     """
     told = json.dumps({fact.name: fact.value for fact in facts}, ensure_ascii=False)
     text = f"The facts: {told}"
+    if elsewhere := [fact for fact in facts if fact.role == "other"]:
+        text += f"\nThe description states: {_listed(elsewhere, '{} {}')}."
     return Message("user", f"{text}\n\n{reminder}" if reminder else text)
 
 
@@ -106,6 +112,6 @@ def is_english(language: str) -> bool:
     return "english" in language.casefold().split() or language.casefold() == "en"
 
 
-def _listed(facts: Sequence[Fact]) -> str:
-    *first, last = (f"{fact.name} ({fact.value})" for fact in facts)
+def _listed(facts: Sequence[Fact], form: str = "{} ({})") -> str:
+    *first, last = (form.format(fact.name, fact.value) for fact in facts)
     return f"{', '.join(first)} and {last}" if first else last

@@ -28,7 +28,7 @@ GOOD = json.dumps(
         "age": 30,
         "gender": "f",
         "job": "clerk",
-        "character": "You live in a big town.",
+        "description": "You live in a big town.",
     }
 )
 BAD = "nothing of use"

@@ -38,7 +38,7 @@ def verdict(
 ) -> Verdict:
     fact = Fact(name, value, population.attributes[name], roles_of(population)[name])
     draft = Draft(
-        **{"name": "A", "age": 41, "gender": "female", "job": "clerk", **parts}, character=text
+        **{"name": "A", "age": 41, "gender": "female", "job": "clerk", **parts}, description=text
     )
     return check(draft, [fact], english=english)[name]
 

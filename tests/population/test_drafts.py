@@ -10,9 +10,15 @@ import pytest
 from agentsim.population.drafts import Draft, read_draft
 
 PARAGRAPH = "You are a calm person who likes tea. You decide slowly."
-WHOLE = {"name": "Ada Berg", "age": 41, "gender": "female", "job": "farmer", "character": PARAGRAPH}
+WHOLE = {
+    "name": "Ada Berg",
+    "age": 41,
+    "gender": "female",
+    "job": "farmer",
+    "description": PARAGRAPH,
+}
 DRAFT = Draft("Ada Berg", 41, "female", "farmer", PARAGRAPH)
-LINES = f"Name: Ada Berg\nAge: 41\nGender: female\nJob: farmer\nCharacter: {PARAGRAPH}"
+LINES = f"Name: Ada Berg\nAge: 41\nGender: female\nJob: farmer\nDescription: {PARAGRAPH}"
 
 READABLE = {
     "json": json.dumps(WHOLE),
@@ -38,9 +44,9 @@ def test_a_whole_person_is_read(case: str) -> None:
 
 
 UNREADABLE = {
-    "": "no name, age, gender, job, character",
-    "Once upon a time there was a farmer.": "no name, age, gender, job, character",
-    json.dumps({key: WHOLE[key] for key in ("name", "age")}): "no gender, job, character",
+    "": "no name, age, gender, job, description",
+    "Once upon a time there was a farmer.": "no name, age, gender, job, description",
+    json.dumps({key: WHOLE[key] for key in ("name", "age")}): "no gender, job, description",
     json.dumps(WHOLE | {"age": "unknown"}): "age is not a whole number of years",
     json.dumps(WHOLE | {"age": 41.5}): "age is not a whole number of years",
     json.dumps(WHOLE | {"age": True}): "age is not a whole number of years",
@@ -51,10 +57,10 @@ UNREADABLE = {
     json.dumps(WHOLE | {"job": ["farmer"]}): "no job",
     json.dumps(WHOLE | {"gender": {}}): "no gender",
     json.dumps(WHOLE | {"job": "farmer " * 30}): "job is not a word but a text",
-    json.dumps(WHOLE | {"character": "Calm."}): "character is not a paragraph",
-    json.dumps(WHOLE | {"character": "a " * 4000}): "character is longer than 4,000 characters",
-    json.dumps(WHOLE)[:-20]: "no name, age, gender, job, character",
-    json.dumps([WHOLE])[1:-1].replace("{", "{{"): "no name, age, gender, job, character",
+    json.dumps(WHOLE | {"description": "Calm."}): "description is not a paragraph",
+    json.dumps(WHOLE | {"description": "a " * 4000}): "description is longer than 4,000 characters",
+    json.dumps(WHOLE)[:-20]: "no name, age, gender, job, description",
+    json.dumps([WHOLE])[1:-1].replace("{", "{{"): "no name, age, gender, job, description",
     LINES.replace("Job:", "Trade:"): "no job",
 }
 

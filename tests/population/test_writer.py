@@ -56,7 +56,7 @@ def good(request: Request, **changes: Any) -> str:
     told = facts(request)
     rest = " ".join(f"Your {name} is {value}." for name, value in told.items())
     parts = {"name": "Ada Berg", "age": told["age"], "gender": told["gender"], "job": "clerk"}
-    return json.dumps(parts | {"character": f"You are a calm person. {rest}"} | changes)
+    return json.dumps(parts | {"description": f"You are a calm person. {rest}"} | changes)
 
 
 def reply(request: Request, text: str, finish_reason: str = "stop", error: str = "") -> Completion:
@@ -92,7 +92,7 @@ def test_a_good_text_is_taken_at_once(adults: Population) -> None:
 
 
 BAD = {
-    "absent": (lambda r: good(r, character="You are a calm person."), "stop", "", "no_answer"),
+    "absent": (lambda r: good(r, description="You are a calm person."), "stop", "", "no_answer"),
     "contradicted": (lambda r: good(r, age=17), "stop", "", "ambiguous"),
     "no parts": (lambda r: "Once upon a time", "stop", "", "no_answer"),
     "cut": (good, "length", "", "truncated"),
@@ -130,7 +130,7 @@ def test_the_reminder_names_what_was_wrong(adults: Population) -> None:
     person = begin(adults)
     first = person.prepare()
     told = facts(first)
-    text = good(first, character="You are calm and of few words.", age=told["age"] + 1)
+    text = good(first, description="You are calm and of few words.", age=told["age"] + 1)
     attempt, second = person.digest(reply(first, text))
     assert attempt.reason == "contradicted: age"
     assert second is not None
