@@ -120,6 +120,7 @@ class Cluster:
         self._groups = itertools.count(1)
         self._turns = itertools.count()
         self._next_worker = self.workers
+        self._made: dict[int, Group] = {}
         self._codec = Codec(self._modules)
         self._sources = sources_of(self._modules)
         self._thread: threading.Thread | None = None
@@ -233,11 +234,17 @@ class Cluster:
     def release(self, agents: Proxy | Group) -> None:
         """End agents that are not needed any more, and their processes if they have their own."""
         number, workers = agents._whereabouts()
+        self._made.pop(number, None)
         for worker in workers:
             self._caller.send(worker, Drop(number))
         own = [worker for worker in workers if worker >= self.workers]
         if own:
             self._run(self._end(own))
+
+    def release_all(self) -> None:
+        """End all agents that were made so far."""
+        for group in list(self._made.values()):
+            self.release(group)
 
     # --- making
 
@@ -277,7 +284,8 @@ class Cluster:
             for some in _chunks(bodies[first : first + size]):
                 self._caller.send(worker, Create(number, path, start, len(some), some))
                 start += len(some)
-        return Group(number, path, parts, self._caller, self._find)
+        self._made[number] = Group(number, path, parts, self._caller, self._find)
+        return self._made[number]
 
     # --- where
 

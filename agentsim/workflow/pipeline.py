@@ -87,6 +87,7 @@ async def run_workflow(
                     )
                     run = sessions.of(session, people, model)
                     await sessions.play(function, run, [broken, synced])
+                    await asyncio.to_thread(cluster.release_all)
 
 
 class _Sessions:
