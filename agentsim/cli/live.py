@@ -17,6 +17,7 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 from rich.text import Text
 
 from agentsim.orchestrator.observer import Writing
@@ -105,10 +106,16 @@ class Live:
             BarColumn(bar_width=16),
             MofNCompleteColumn(),
             _Rates(),
-            TextColumn("{task.fields[words]}", style="dim"),
+            # The part that gives way in a narrow terminal.
+            TextColumn(
+                "{task.fields[words]}",
+                style="dim",
+                table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+            ),
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
             console=console,
             refresh_per_second=4,
+            expand=True,
         )
 
     def __enter__(self) -> Live:
