@@ -56,6 +56,7 @@ _log = logging.getLogger(__name__)
 # Constructor arguments of this many agents travel in one message, and at most so many bytes.
 _AGENTS_A_MESSAGE = 10_000
 _BYTES_A_MESSAGE = 1024 * 1024
+_RESULTS = (Done, DoneMany, Value)
 
 
 Blocks = Callable[[int], list[tuple[int, int, int]]]
@@ -460,7 +461,7 @@ class Cluster:
                 _log.warning("dropped a message of worker %d: %s", envelope.sender, error)
                 continue
             for message in messages:
-                if isinstance(message, Done | DoneMany | Value):
+                if isinstance(message, _RESULTS):
                     self._caller.take(message)
             self._caller.notify()
 

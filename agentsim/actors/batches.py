@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
 from agentsim.actors.messages import (
     ActorMessage,
@@ -25,12 +26,13 @@ def batches(messages: Iterable[ActorMessage]) -> Iterator[list[ActorMessage]]:
     batch: list[ActorMessage] = []
     total = 0
     for message in messages:
-        size = _size(message)
-        if batch and total + size > BATCH_BYTES:
-            yield batch
-            batch, total = [], 0
-        batch.append(message)
+        of = _SIZES.get(type(message))
+        size = _HEADER_BYTES if of is None else _HEADER_BYTES + of(message)
         total += size
+        if total > BATCH_BYTES and batch:
+            yield batch
+            batch, total = [], size
+        batch.append(message)
     if batch:
         yield batch
 
@@ -40,19 +42,29 @@ def error_size(error: RemoteError | None) -> int:
     return 0 if error is None else 2 * len(error.message) + 2 * len(error.traceback)
 
 
-def _size(message: ActorMessage) -> int:
-    """Bytes of a message, about."""
-    match message:
-        case Done() | Value():
-            return _HEADER_BYTES + len(message.value or b"") + error_size(message.error)
-        case Call() | CallMany():
-            references = 16 * (len(message.needs) + len(message.chain))
-            return _HEADER_BYTES + len(message.arguments) + references
-        case Create():
-            return _HEADER_BYTES + sum(map(len, message.arguments))
-        case DoneMany():
-            values = message.floats or b"".join(message.values or ())
-            errors = sum(map(error_size, message.errors.values()))
-            return _HEADER_BYTES + 2 * len(message.offsets) + len(values) + errors
-        case _:
-            return _HEADER_BYTES
+def _call(message: Call | CallMany) -> int:
+    return len(message.arguments) + 16 * (len(message.needs) + len(message.chain))
+
+
+def _result(message: Done | Value) -> int:
+    return len(message.value or b"") + error_size(message.error)
+
+
+def _results(message: DoneMany) -> int:
+    values = len(message.plain or b"") + sum(map(len, message.values or ()))
+    errors = sum(map(error_size, message.errors.values()))
+    return 2 * len(message.offsets) + values + errors
+
+
+def _making(message: Create) -> int:
+    return sum(map(len, message.arguments))
+
+
+_SIZES: Final[dict[type, Callable[[Any], int]]] = {
+    Call: _call,
+    CallMany: _call,
+    Done: _result,
+    Value: _result,
+    DoneMany: _results,
+    Create: _making,
+}

@@ -11,12 +11,10 @@ import logging
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-import numpy as np
-
+from agentsim.actors.bell import Bell
 from agentsim.actors.codec import BadValue, CannotTravel, Codec
 from agentsim.actors.faults import gone
 from agentsim.actors.messages import (
@@ -33,11 +31,11 @@ from agentsim.actors.messages import (
     Value,
     call_id,
 )
+from agentsim.actors.parts import Part
 from agentsim.actors.placeholder import (
     CallCancelled,
     GroupPlaceholder,
     Placeholder,
-    Unreadable,
     WouldBlock,
     failure_of,
 )
@@ -49,48 +47,23 @@ _log = logging.getLogger(__name__)
 Post = Callable[[int, Sequence[ActorMessage]], None]
 """Sends messages to a worker or the centre, in order; called on the loop."""
 
+_Arguments = tuple[bytes, tuple[ResultRef, ...], Sequence[Placeholder]]
 
-class _Pending:
-    """A call that was made and has not ended.
+
+class _Pending(weakref.ref[Placeholder]):
+    """A call that was made and has not ended; weak, since nobody may want the result.
 
     Attributes:
-        placeholder: weak, since nobody may want the result.
         pins: placeholders that stand in its arguments, kept until it has ended.
         worker: who carries it out.
+        parent: the call that made it; 0 for the user's program.
     """
 
-    __slots__ = ("pins", "placeholder", "worker")
+    __slots__ = ("parent", "pins", "worker")
 
-    def __init__(
-        self,
-        placeholder: weakref.ref[Placeholder],
-        pins: Sequence[Placeholder],
-        worker: int,
-    ) -> None:
-        self.placeholder = placeholder
-        self.pins = pins
-        self.worker = worker
-
-
-class _Part:
-    """One worker's part of a group call."""
-
-    __slots__ = ("count", "left", "pins", "placeholder", "start", "worker")
-
-    def __init__(
-        self,
-        placeholder: GroupPlaceholder,
-        start: int,
-        count: int,
-        worker: int,
-        pins: Sequence[Placeholder],
-    ) -> None:
-        self.placeholder = placeholder
-        self.start = start
-        self.count = count
-        self.left = count
-        self.worker = worker
-        self.pins = pins
+    pins: Sequence[Placeholder]
+    worker: int
+    parent: int
 
 
 class Caller:
@@ -103,7 +76,7 @@ class Caller:
         post: sends messages.
         proxy: makes a proxy from a reference, for values that hold one.
         chain: the calls that lead to the code that runs now; empty in the user's program.
-        waiting: entered while a thread waits for a result.
+        bell: rings when something has come.
     """
 
     def __init__(
@@ -114,8 +87,8 @@ class Caller:
         post: Post,
         *,
         proxy: Callable[[AgentRef], Any],
-        chain: Callable[[], list[int]] = list,
-        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+        chain: Callable[[], tuple[int, ...]] = tuple,
+        bell: Bell | None = None,
     ) -> None:
         self._number = number
         self._loop = loop
@@ -123,20 +96,18 @@ class Caller:
         self._post = post
         self._proxy = proxy
         self._chain = chain
-        self._waiting = waiting
+        self._bell = bell or Bell()
         self._next = 1
         # Numbers are given in the order of sending, though many threads may call. Code of users may
         # run while it is held, when garbage is collected, and call too.
         self._numbers = threading.RLock()
         self._pending: dict[int, _Pending] = {}
-        self._parts: dict[int, _Part] = {}
+        self._parts: dict[int, Part] = {}
         self._fetching: dict[int, weakref.ref[Placeholder]] = {}
         self._outbox: deque[tuple[int, ActorMessage]] = deque()
         self._released: deque[tuple[int, int]] = deque()
         self._lost: dict[int, str] = {}
         self._scheduled = False
-        self._arrived = threading.Condition()
-        self._interrupted: BaseException | None = None
 
     @property
     def pending(self) -> int:
@@ -154,10 +125,14 @@ class Caller:
         with self._numbers:
             id = self._reserve(1)
             placeholder = Placeholder(self, id, worker)
-            self._pending[id] = _Pending(weakref.ref(placeholder), pins, worker)
+            pending = self._pending[id] = _Pending(placeholder)
+            pending.pins = pins
+            pending.worker = worker
+            pending.parent = chain[-1] if chain else 0
             call = Call(id, agent.group, agent.index, method, body, needs, chain)
             self._outbox.append((worker, call))
-        self._schedule()
+        if not self._scheduled:
+            self._schedule()
         if worker in self._lost:
             self._lose_call(id)
         return placeholder
@@ -180,6 +155,7 @@ class Caller:
         """
         body, needs, pins = self._encode(args, kwargs, method)
         chain = self._chain()
+        parent = chain[-1] if chain else 0
         total = sum(count for _, _, count in parts)
         with self._numbers:
             calls = [(self._reserve(count), first, worker, count) for worker, first, count in parts]
@@ -187,7 +163,7 @@ class Caller:
                 self, [(id, first, worker) for id, first, worker, _ in calls], total
             )
             for id, first, worker, count in calls:
-                self._parts[id] = _Part(placeholder, first, count, worker, pins)
+                self._parts[id] = Part(placeholder, first, count, worker, pins, parent)
                 call = CallMany(id, group, first, count, method, body, needs, chain)
                 self._outbox.append((worker, call))
         self._schedule()
@@ -198,21 +174,19 @@ class Caller:
 
     def take(self, message: Done | DoneMany | Value) -> None:
         """Take what a worker sent; on the loop."""
-        match message:
-            case Done(id, value, error):
-                self._end(id, value, error)
-            case DoneMany():
-                self._end_many(message)
-            case Value(id, value, error):
-                reference = self._fetching.pop(id, None)
-                placeholder = reference() if reference is not None else None
-                if placeholder is not None:
-                    _settle(placeholder, value, error)
+        if type(message) is Done:
+            self._end(message.id, message.value, message.error)
+        elif type(message) is DoneMany:
+            self._end_many(message)
+        elif type(message) is Value:
+            reference = self._fetching.pop(message.id, None)
+            placeholder = reference() if reference is not None else None
+            if placeholder is not None:
+                _settle(placeholder, message.value, message.error)
 
     def notify(self) -> None:
         """Wake threads that wait; after a batch of messages was taken."""
-        with self._arrived:
-            self._arrived.notify_all()
+        self._bell.ring()
 
     def lose(self, lost: Lost) -> None:
         """A worker is gone: everything that waits for it fails at once; on the loop."""
@@ -224,32 +198,7 @@ class Caller:
             self._lose_part(id)
         for id in list(self._fetching):
             self._lose_fetch(id)
-
-    def _lose_call(self, id: int) -> None:
-        """A call fails if its worker is gone; on the loop, or where the call is made."""
-        pending = self._pending.get(id)
-        if pending is not None and pending.worker in self._lost:
-            self._end(id, None, gone(self._lost[pending.worker]))
-            self.notify()
-
-    def _lose_part(self, id: int) -> None:
-        part = self._parts.get(id)
-        if part is None or part.worker not in self._lost or self._parts.pop(id, None) is None:
-            return
-        for offset in range(part.count):
-            part.placeholder._fail(part.start + offset, PeerLost(self._lost[part.worker]))
-        part.placeholder._wake()
         self.notify()
-
-    def _lose_fetch(self, id: int) -> None:
-        reference = self._fetching.get(id)
-        placeholder = reference() if reference is not None else None
-        if placeholder is None:
-            self._fetching.pop(id, None)
-        elif placeholder._worker in self._lost:
-            self._fetching.pop(id, None)
-            placeholder._fail(PeerLost(self._lost[placeholder._worker]))
-            self.notify()
 
     def wait(self, condition: Callable[[], bool], timeout_s: float | None) -> None:
         """Wait in a thread until the condition holds.
@@ -261,23 +210,13 @@ class Caller:
         """
         if condition():
             return
-        if self._interrupted is not None:
-            raise self._interrupted
         if _running_loop() is self._loop:
             raise WouldBlock
-        with self._waiting(), self._arrived:
-            ended = self._arrived.wait_for(
-                lambda: condition() or self._interrupted is not None, timeout_s
-            )
-        if self._interrupted is not None:
-            raise self._interrupted
-        if not ended:
-            raise TimeoutError(f"no result within {timeout_s:g} s")
+        self._bell.wait(condition, timeout_s)
 
     def interrupt(self, error: BaseException) -> None:
         """Raise in every thread that waits, now and from now on; from any thread."""
-        self._interrupted = error
-        self.notify()
+        self._bell.interrupt(error)
 
     def fetch(self, placeholder: Placeholder) -> None:
         """Ask for a result that waits at its worker."""
@@ -290,10 +229,24 @@ class Caller:
         """Tell a worker that results are not wanted."""
         self.send(worker, Cancel(ids))
 
+    def cancel_made_by(self, parents: Collection[int]) -> None:
+        """Calls are cancelled, and with them what they have called for and not dropped.
+
+        Otherwise it would go on, and might wait for agents that nobody lets it in to any more; on
+        the loop.
+        """
+        for pending in list(self._pending.values()):
+            if pending.parent in parents and (placeholder := pending()) is not None:
+                placeholder.cancel()
+        for part in list(self._parts.values()):
+            if part.parent in parents and (group := part.placeholder()) is not None:
+                group.cancel()
+
     def release(self, worker: int, id: int) -> None:
         """Nobody can ask for this result any more; from any thread, also while it is collected."""
         self._released.append((worker, id))
-        self._schedule()
+        if not self._scheduled:
+            self._schedule()
 
     def decode(self, body: bytes) -> Any:
         """The value that came.
@@ -313,12 +266,12 @@ class Caller:
         self._outbox.append((worker, message))
         self._schedule()
 
-    def on_loop(self, work: Callable[..., None], *args: Any) -> None:
+    def on_loop(self, work: Callable[[], None]) -> None:
         """Do something on the loop's thread; at once if this is it, or if the loop has ended."""
         if self._loop.is_closed() or _running_loop() is self._loop:
-            work(*args)
+            work()
         else:
-            self._loop.call_soon_threadsafe(work, *args)
+            self._loop.call_soon_threadsafe(work)
 
     def flush(self) -> None:
         """Send what has gathered; on the loop."""
@@ -331,7 +284,11 @@ class Caller:
         by_worker: dict[int, list[ActorMessage]] = {}
         while self._outbox:
             worker, message = self._outbox.popleft()
-            by_worker.setdefault(worker, []).append(message)
+            messages = by_worker.setdefault(worker, [])
+            if type(message) is Cancel and messages and type(messages[-1]) is Cancel:
+                messages[-1].ids.extend(message.ids)
+            else:
+                messages.append(message)
         for worker, ids in released.items():
             by_worker.setdefault(worker, []).append(Release(ids))
         for worker, messages in by_worker.items():
@@ -355,29 +312,31 @@ class Caller:
         else:
             self._loop.call_soon_threadsafe(self.flush)
 
-    def _encode(
-        self, args: tuple[Any, ...], kwargs: Any, method: str
-    ) -> tuple[bytes, list[ResultRef], list[Placeholder]]:
+    def _encode(self, args: tuple[Any, ...], kwargs: Any, method: str) -> _Arguments:
         if not args and not kwargs:
-            return b"", [], []
+            return b"", (), ()
         pins: list[Placeholder] = []
         body, needs = self._codec.encode_call(args, kwargs, method=method, pins=pins)
+        if not pins:
+            return body, (), ()
         if any(pin._caller is not self for pin in pins):
             raise CannotTravel(
                 f"an argument of `{method}` is a placeholder of another cluster; read it first"
             )
-        return body, needs, pins
+        return body, tuple(needs), pins
 
     def _at_home(self, reference: AgentRef | ResultRef) -> Any:
         if isinstance(reference, AgentRef):
             return self._proxy(reference)
         raise BadValue("it holds a placeholder, which only its owner keeps")
 
+    # --- ends
+
     def _end(self, id: int, value: bytes | None, error: RemoteError | None) -> None:
         pending = self._pending.pop(id, None)
         if pending is None:
             return
-        placeholder = pending.placeholder()
+        placeholder = pending()
         if placeholder is not None:
             _settle(placeholder, value, error)
         elif error is not None and error.type != CallCancelled.__name__:
@@ -388,39 +347,31 @@ class Caller:
         if part is None:
             return
         try:
-            offsets, values = self._column(message, part.count)
-        except ValueError as error:
+            part.take(message, self.decode)
+        except (ValueError, RunError) as error:
             _log.warning("dropped results of worker %d: %s", part.worker, error)
-            return
-        for offset, failed in message.errors.items():
-            if offset < part.count:
-                part.placeholder._fail(part.start + offset, failure_of(failed))
-        part.placeholder._take(part.start, offsets, values)
-        part.left -= len(offsets)
         if part.left <= 0:
             del self._parts[message.id]
-        part.placeholder._wake()
 
-    def _column(self, message: DoneMany, count: int) -> tuple[list[int], list[Any]]:
-        """Which calls of a part have ended, and their results; an exception where there is none.
+    def _lose_call(self, id: int) -> None:
+        """A call fails if its worker is gone; on the loop, or where the call is made."""
+        pending = self._pending.get(id)
+        if pending is not None and pending.worker in self._lost:
+            self._end(id, None, gone(self._lost[pending.worker]))
 
-        Raises:
-            ValueError: the message does not hold together.
-        """
-        offsets: list[int] = np.frombuffer(message.offsets, dtype="<u4").tolist()
-        if message.floats is not None:
-            values: list[Any] = np.frombuffer(message.floats, dtype="<f8").tolist()
-        else:
-            values = [self._decoded(value) for value in message.values or ()]
-        if len(offsets) != len(values) or (offsets and max(offsets) >= count):
-            raise ValueError(f"{len(values)} results came for {len(offsets)} of {count} calls")
-        return offsets, values
+    def _lose_part(self, id: int) -> None:
+        part = self._parts.get(id)
+        if part is not None and part.worker in self._lost and self._parts.pop(id, None) is part:
+            part.fail(PeerLost(self._lost[part.worker]))
 
-    def _decoded(self, body: bytes) -> Any:
-        try:
-            return self.decode(body)
-        except RunError as error:
-            return Unreadable(error)
+    def _lose_fetch(self, id: int) -> None:
+        reference = self._fetching.get(id)
+        placeholder = reference() if reference is not None else None
+        if placeholder is None:
+            self._fetching.pop(id, None)
+        elif placeholder._worker in self._lost:
+            self._fetching.pop(id, None)
+            placeholder._fail(PeerLost(self._lost[placeholder._worker]))
 
 
 def _settle(placeholder: Placeholder, value: bytes | None, error: RemoteError | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,9 @@ class Gather:
         send: sends a message to whoever made it.
         codec: of values.
         where: worker and host, for error messages.
+
+    Attributes:
+        on_end: called when all calls have ended.
     """
 
     __slots__ = (
@@ -34,12 +38,14 @@ class Gather:
         "_codec",
         "_errors",
         "_id",
+        "_left",
         "_loop",
         "_offsets",
         "_scheduled",
         "_send",
         "_values",
         "_where",
+        "on_end",
     )
 
     def __init__(
@@ -50,6 +56,8 @@ class Gather:
         where: str,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
+        self.on_end: Callable[[], None] | None = None
+        self._left = call.count
         self._id = call.id
         self._send = send
         self._codec = codec
@@ -64,66 +72,71 @@ class Gather:
 
     def value(self, offset: int, value: Any) -> None:
         """A call has a result."""
-        if type(value) not in PLAIN:
+        kind = type(value)
+        if kind is str or kind is bytes:
+            self._make_room(len(value))
+        elif kind not in PLAIN:
             try:
                 value = [encode_result(self._codec, value)]
             except CannotTravel as error:
                 self.error(offset, remote_error(error, self._where))
                 return
             self._make_room(len(value[0]))
-        elif type(value) in (str, bytes):
-            self._make_room(len(value))
-        self._offsets.append(offset)
-        self._values.append(value)
-        if not self._scheduled or len(self._offsets) >= _BATCH:
-            self._later()
+        self._add(offset, value)
 
     def error(self, offset: int, error: RemoteError) -> None:
         """A call has failed."""
         self._make_room(error_size(error))
         self._errors[offset] = error
-        self._offsets.append(offset)
-        self._values.append(None)
-        self._later()
+        self._add(offset, None)
 
     def _make_room(self, size: int) -> None:
         """Send what has gathered, if it is too much together with what comes."""
-        if self._offsets and self._bytes + size > BATCH_BYTES:
-            self._send_gathered()
+        if self._bytes + size > BATCH_BYTES:
+            self._flush()
         self._bytes += size
 
-    def _later(self) -> None:
-        if len(self._offsets) >= _BATCH:
-            self._send_gathered()
-        elif not self._scheduled:
+    def _add(self, offset: int, value: Any) -> None:
+        self._offsets.append(offset)
+        self._values.append(value)
+        self._left -= 1
+        if not self._left and self.on_end is not None:
+            self.on_end()
+        if not self._scheduled:
             self._scheduled = True
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self._flush_later)
+        elif len(self._offsets) >= _BATCH:
+            self._flush()
+
+    def _flush_later(self) -> None:
+        self._scheduled = False
+        self._flush()
 
     def _flush(self) -> None:
-        self._scheduled = False
-        if self._offsets:
-            self._send_gathered()
-
-    def _send_gathered(self) -> None:
         offsets, values, errors = self._offsets, self._values, self._errors
+        if not offsets:
+            return
         self._offsets, self._values, self._errors, self._bytes = [], [], {}, 0
         column = np.asarray(offsets, dtype="<u4").tobytes()
-        if not errors and all(type(value) is float for value in values):
-            floats = np.asarray(values, dtype="<f8").tobytes()
-            self._send(DoneMany(self._id, column, floats=floats))
-            return
+        if PLAIN.issuperset(map(type, values)):
+            with contextlib.suppress(CannotTravel):  # which one cannot is seen below
+                plain = self._codec.encode(values)
+                self._send(DoneMany(self._id, column, plain, None, errors))
+                return
         encoded = [
             self._encoded(offset, value, errors)
             for offset, value in zip(offsets, values, strict=True)
         ]
-        self._send(DoneMany(self._id, column, values=encoded, errors=errors))
+        self._send(DoneMany(self._id, column, None, encoded, errors))
 
     def _encoded(self, offset: int, value: Any, errors: dict[int, RemoteError]) -> bytes:
+        if value is None:
+            return b""
         if type(value) is list:
             body: bytes = value[0]
             return body
         try:
-            return encode_result(self._codec, value)
+            return self._codec.encode(value, path="result")
         except CannotTravel as error:
             errors[offset] = remote_error(error, self._where)
             return b""

@@ -8,7 +8,7 @@ import contextvars
 import gc
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,8 +36,9 @@ from agentsim.actors.messages import (
 )
 from agentsim.actors.outcomes import Outcomes, encode_result
 from agentsim.actors.refs import AgentRef, ResultRef
-from agentsim.actors.residents import MANY, House, Method
+from agentsim.actors.residents import MANY, House, Method, Residents
 from agentsim.actors.threads import Threads
+from agentsim.actors.wire import PLAIN
 
 _log = logging.getLogger(__name__)
 
@@ -47,9 +48,9 @@ Post = Callable[[int, Sequence[ActorMessage]], None]
 _chain: contextvars.ContextVar[tuple[int, ...]] = contextvars.ContextVar("chain", default=())
 
 
-def current_chain() -> list[int]:
+def current_chain() -> tuple[int, ...]:
     """The calls that led to the code that runs now, outermost first."""
-    return list(_chain.get())
+    return _chain.get()
 
 
 @dataclass(slots=True, eq=False)
@@ -72,6 +73,7 @@ class ActorHost:
         post: sends messages to a worker or the centre.
         proxy: makes a proxy from a reference that stands in arguments.
         threads: for agents that block.
+        abandon: cancels what calls that are interrupted have called for.
     """
 
     def __init__(
@@ -84,12 +86,14 @@ class ActorHost:
         *,
         proxy: Callable[[AgentRef], Any],
         threads: Threads,
+        abandon: Callable[[Collection[int]], None],
     ) -> None:
         self._where = where
         self._codec = codec
         self._post = post
         self._proxy = proxy
         self._threads = threads
+        self._abandon = abandon
         self._loop = asyncio.get_running_loop()
         self._house = House(find, partial(self._arguments, values={}), self._error_of)
         self._outcomes = Outcomes(self._out)
@@ -139,8 +143,7 @@ class ActorHost:
                 for call in self._early.pop(message.group, {}).values():
                     self._enqueue(call)
             case Cancel(ids):
-                for id in ids:
-                    self._cancel(id)
+                self._cancel(ids)
             case Drop(group):
                 self._house.drop(group)
                 for call in self._early.pop(group, {}).values():
@@ -172,7 +175,7 @@ class ActorHost:
             return
         key = _key(call.group, call.index)
         if not call.needs and key not in self._boxes and key not in self._lone:
-            if self._run(key, call, {}):
+            if self._run(key, call, group, {}):
                 self._boxes[key] = Mailbox({call.id})
             return
         lane = call.chain[-1] if call.chain else caller_of(call.id)
@@ -212,28 +215,27 @@ class ActorHost:
         concurrent = group is not None and group.concurrent
         while (entry := box.next(concurrent=concurrent)) is not None:
             queued = self._queued.pop(entry.id)
-            if not self._run(key, queued.call, queued.values):
+            if not self._run(key, queued.call, group, queued.values):
                 box.end(entry.id)
         if box.idle:
             del self._boxes[key]
 
-    def _run(self, key: int, call: Call, values: dict[int, bytes]) -> bool:
+    def _run(self, key: int, call: Call, group: Residents | None, values: dict[int, bytes]) -> bool:
         """Carry a call out; True while it goes on."""
-        group = self._house.group(call.group)
         chain = (*call.chain, call.id)
         value, failed, token = None, None, None
         try:
             if group is None:
                 raise LookupError(f"agent {call.index} of group {call.group} was released")
             agent, method = group.called(call.index, call.method)
-            args, kwargs = self._arguments(call.arguments, values)
+            args, kwargs = self._arguments(call.arguments, values) if call.arguments else ((), {})
             if method.waits:
                 work = self._work(method, partial(method.function, agent, *args, **kwargs))
                 self._go_on(key, call.id, chain, work)
                 return True
             token = _chain.set(chain)
             result = method.function(agent, *args, **kwargs)
-            if hasattr(type(result), "__await__"):
+            if type(result) not in PLAIN and hasattr(type(result), "__await__"):
                 self._go_on(key, call.id, chain, result)
                 return True
             value = self._encoded(call.id, result)
@@ -318,9 +320,11 @@ class ActorHost:
         assert method is not None
         arguments = self._shared_arguments(message.arguments)
         if message.count >= MANY:
-            # The collector would walk all agents again and again while they begin. The tasks that
-            # are made here have begun when the loop comes to what is called soon after them.
+            # The collector would walk all that the agents need again and again, while they begin
+            # and while they wait. The tasks that are made here have begun when the loop comes to
+            # what is called soon after them; it leaves them alone until they have ended.
             gc.disable()
+            gather.on_end = gc.unfreeze
         for offset in range(message.count):
             index = message.first + offset
             agent = group.agents.get(index)
@@ -329,23 +333,22 @@ class ActorHost:
                 self._one_of_many(message, offset, gather)
                 continue
             chain = (*message.chain, message.id + offset)
-            token = _chain.set(chain)
+            _chain.set(chain)
             try:
                 args, kwargs = arguments or self._arguments(message.arguments, {})
                 result = method.function(agent, *args, **kwargs)
             except BaseException as error:  # noqa: BLE001 - a user's method may raise anything
                 gather.error(offset, self._error_of(error))
                 continue
-            finally:
-                _chain.reset(token)
-            if method.waits or hasattr(type(result), "__await__"):
+            if method.waits or (type(result) not in PLAIN and hasattr(type(result), "__await__")):
                 self._lone[key] = chain[-1]
                 work = self._lone_call(key, chain, result, gather, offset)
                 self._tasks[chain[-1]] = self._loop.create_task(work)
             else:
                 gather.value(offset, result)
+        _chain.set(())
         if message.count >= MANY:
-            self._loop.call_soon(gc.enable)
+            self._loop.call_soon(_collect_again)
 
     async def _lone_call(
         self, key: int, chain: tuple[int, ...], work: Any, gather: Gather, offset: int
@@ -395,7 +398,7 @@ class ActorHost:
         return value if id in self._gathers else encode_result(self._codec, value)
 
     def _finish(self, id: int, value: Any, error: RemoteError | None) -> None:
-        gathered = self._gathers.pop(id, None)
+        gathered = self._gathers.pop(id, None) if self._gathers else None
         if gathered is None:
             self._outcomes.end(id, value, error)
             return
@@ -452,20 +455,34 @@ class ActorHost:
 
     # --- ends
 
-    def _cancel(self, id: int) -> None:
-        queued = self._queued.get(id)
-        if queued is not None:
-            self._unqueue(queued, cancelled(self._where))
-            self._begin(_key(queued.call.group, queued.call.index))
-        elif id in self._tasks:
-            # Later, so that the task has begun: one that is cancelled before never runs its end.
-            self._loop.call_soon(self._tasks[id].cancel)
-        else:
-            for group, calls in list(self._early.items()):
-                if calls.pop(id, None) is not None:
-                    self._finish(id, None, cancelled(self._where))
-                if not calls:
-                    del self._early[group]
+    def _cancel(self, ids: Collection[int]) -> None:
+        """Calls need not be carried out: they do not begin, or are interrupted."""
+        begun = set()
+        for id in ids:
+            queued = self._queued.get(id)
+            if queued is not None:
+                self._unqueue(queued, cancelled(self._where))
+                self._begin(_key(queued.call.group, queued.call.index))
+            elif id in self._tasks:
+                begun.add(id)
+            elif self._early:
+                self._cancel_early(id)
+        if begun:
+            # Later, so that the tasks have begun: one that is cancelled before never runs its end.
+            self._loop.call_soon(self._interrupt, begun)
+
+    def _cancel_early(self, id: int) -> None:
+        for group, calls in list(self._early.items()):
+            if calls.pop(id, None) is not None:
+                self._finish(id, None, cancelled(self._where))
+            if not calls:
+                del self._early[group]
+
+    def _interrupt(self, ids: set[int]) -> None:
+        self._abandon(ids)
+        for id in ids:
+            if id in self._tasks:
+                self._tasks[id].cancel()
 
     def _unqueue(self, queued: _Queued, error: RemoteError) -> None:
         call = queued.call
@@ -478,6 +495,9 @@ class ActorHost:
         self._outcomes.lose(lost.worker, lost.message)
         for result in self._fetches.of(lost.worker):
             self._fetched(Value(result, None, gone(lost.message)))
+        early = [id for calls in self._early.values() for id in calls]
+        calls = [*self._queued, *self._tasks, *early]
+        self._cancel([id for id in calls if caller_of(id) == lost.worker])
 
     def _error_of(self, error: BaseException) -> RemoteError:
         return remote_error(error, self._where)
@@ -500,6 +520,12 @@ class ActorHost:
 
 def _key(group: int, index: int) -> int:
     return (group << 32) | index
+
+
+def _collect_again() -> None:
+    """The collector works again, on what comes from now on."""
+    gc.freeze()
+    gc.enable()
 
 
 def _captured(function: Callable[[], Any]) -> tuple[Any, BaseException | None]:

@@ -2,6 +2,8 @@
 
 The calling half (`caller`) sends Create, Call, CallMany, Fetch, Release and Cancel; the executing
 half (`host`) answers with Done, DoneMany and Value. Values are opaque bytes of `codec` here.
+
+Messages never hold each other, so the garbage collector need not look at them.
 """
 
 from __future__ import annotations
@@ -79,7 +81,7 @@ class Drop(Struct, frozen=True, array_like=True, tag="drop"):
     group: int
 
 
-class Call(Struct, frozen=True, array_like=True, tag="call"):
+class Call(Struct, frozen=True, array_like=True, gc=False, tag="call"):
     """Call a method of one agent.
 
     Attributes:
@@ -93,11 +95,11 @@ class Call(Struct, frozen=True, array_like=True, tag="call"):
     index: int
     method: str
     arguments: bytes
-    needs: list[ResultRef] = []
-    chain: list[int] = []
+    needs: tuple[ResultRef, ...] = ()
+    chain: tuple[int, ...] = ()
 
 
-class CallMany(Struct, frozen=True, array_like=True, tag="many"):
+class CallMany(Struct, frozen=True, array_like=True, gc=False, tag="many"):
     """Call a method of the agents `first` to `first + count - 1` of a group, same arguments.
 
     The call of agent `first + i` has the number `id + i`.
@@ -109,11 +111,11 @@ class CallMany(Struct, frozen=True, array_like=True, tag="many"):
     count: int
     method: str
     arguments: bytes
-    needs: list[ResultRef] = []
-    chain: list[int] = []
+    needs: tuple[ResultRef, ...] = ()
+    chain: tuple[int, ...] = ()
 
 
-class Done(Struct, frozen=True, array_like=True, tag="done"):
+class Done(Struct, frozen=True, array_like=True, gc=False, tag="done"):
     """A call has ended.
 
     Attributes:
@@ -126,32 +128,32 @@ class Done(Struct, frozen=True, array_like=True, tag="done"):
     error: RemoteError | None = None
 
 
-class DoneMany(Struct, frozen=True, array_like=True, tag="dones"):
+class DoneMany(Struct, frozen=True, array_like=True, gc=False, tag="dones"):
     """Calls of one CallMany have ended.
 
     Attributes:
         id: of the CallMany.
         offsets: uint32 little-endian, which of its calls.
-        floats: float64 little-endian, their results, when all are floats.
+        plain: their results as one list, when all are plain values.
         values: their results otherwise.
         errors: offset → error, of those that failed; their place in the column means nothing.
     """
 
     id: int
     offsets: bytes
-    floats: bytes | None = None
+    plain: bytes | None = None
     values: list[bytes] | None = None
     errors: dict[int, RemoteError] = {}
 
 
-class Fetch(Struct, frozen=True, array_like=True, tag="fetch"):
+class Fetch(Struct, frozen=True, array_like=True, gc=False, tag="fetch"):
     """Send a call's result to `to`, as soon as there is one."""
 
     id: int
     to: int
 
 
-class Value(Struct, frozen=True, array_like=True, tag="value"):
+class Value(Struct, frozen=True, array_like=True, gc=False, tag="value"):
     """A result that was fetched."""
 
     id: int
@@ -159,13 +161,13 @@ class Value(Struct, frozen=True, array_like=True, tag="value"):
     error: RemoteError | None = None
 
 
-class Release(Struct, frozen=True, array_like=True, tag="release"):
+class Release(Struct, frozen=True, array_like=True, gc=False, tag="release"):
     """Results that nobody will ask for any more."""
 
     ids: list[int]
 
 
-class Cancel(Struct, frozen=True, array_like=True, tag="cancel"):
+class Cancel(Struct, frozen=True, array_like=True, gc=False, tag="cancel"):
     """Calls that need not be carried out."""
 
     ids: list[int]

@@ -41,7 +41,7 @@ class Outcomes:
 
     def __init__(self, send: Callable[[int, ActorMessage], None]) -> None:
         self._send = send
-        self._kept: dict[int, Value] = {}
+        self._kept: dict[int, tuple[bytes | None, RemoteError | None]] = {}
         self._under_way: set[int] = set()
         self._unwanted: set[int] = set()
         self._asked: dict[int, list[int]] = {}
@@ -67,14 +67,15 @@ class Outcomes:
     def end(self, id: int, value: bytes | None, error: RemoteError | None) -> None:
         """A call has ended: tell its caller, and give the result to those who asked for it."""
         self._under_way.discard(id)
-        if id in self._unwanted:
+        if self._unwanted and id in self._unwanted:
             self._unwanted.discard(id)
         else:
-            self._kept[id] = Value(id, value, error)
+            self._kept[id] = (value, error)
         inline = value is None or len(value) <= _INLINE_BYTES
         self._send(caller_of(id), Done(id, value if inline else None, error))
-        for to in self._asked.pop(id, ()):
-            self._send(to, Value(id, value, error))
+        if id in self._asked:
+            for to in self._asked.pop(id):
+                self._send(to, Value(id, value, error))
 
     def ask(self, id: int, to: int) -> None:
         """Send a result, now or when it is there.
@@ -84,7 +85,7 @@ class Outcomes:
         asks has ended meanwhile, by a cancel or an error.
         """
         if id in self._kept:
-            self._send(to, self._kept[id])
+            self._send(to, Value(id, *self._kept[id]))
         elif id in self._under_way or self._is_to_come(id):
             self._asked.setdefault(id, []).append(to)
         else:

@@ -301,14 +301,10 @@ class GroupPlaceholder:
         results, done, order = self._results, self._done, self._order
         for offset, value in zip(offsets, values, strict=True):
             agent = start + offset
-            if done[agent]:
-                continue
-            if type(value) is Unreadable:
-                self._fail(agent, value.error)
-                continue
-            done[agent] = 1
-            results[agent] = value
-            order.append(agent)
+            if not done[agent]:
+                done[agent] = 1
+                results[agent] = value
+                order.append(agent)
 
     def _fail(self, agent: int, error: AgentsimError) -> None:
         if not self._done[agent]:
@@ -321,15 +317,6 @@ class GroupPlaceholder:
             return
         waiters, self._waiters = self._waiters, []
         _finish_all(waiters)
-
-
-class Unreadable:
-    """Stands for a result that came and cannot be read here."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: AgentsimError) -> None:
-        self.error = error
 
 
 def failure_of(error: RemoteError) -> AgentsimError:
@@ -346,7 +333,6 @@ __all__ = [
     "GroupPlaceholder",
     "Placeholder",
     "RemoteFailure",
-    "Unreadable",
     "WouldBlock",
     "failure_of",
 ]

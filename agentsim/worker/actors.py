@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agentsim.actors.agent import Agent
+from agentsim.actors.bell import Bell
 from agentsim.actors.caller import Caller
 from agentsim.actors.codec import Codec
 from agentsim.actors.find import find_agent, unpack
@@ -53,7 +54,7 @@ class Actors:
             self._post,
             proxy=self._proxy,
             chain=current_chain,
-            waiting=threads.waiting,
+            bell=Bell(threads.waiting),
         )
         self.host = ActorHost(
             worker,
@@ -63,24 +64,23 @@ class Actors:
             self._post,
             proxy=self._proxy,
             threads=threads,
+            abandon=self.caller.cancel_made_by,
         )
 
     def take(self, messages: Sequence[ActorMessage]) -> None:
         """Do what the messages say."""
         for message in messages:
-            match message:
-                case Done() | DoneMany():
-                    self.caller.take(message)
-                case Value():
-                    self.caller.take(message)
-                    self.host.take(message)
-                case Lost():
-                    self.caller.lose(message)
-                    self.host.take(message)
-                case Setup():
-                    _log.warning("refused a second setup")
-                case _:
-                    self.host.take(message)
+            if type(message) is Done or type(message) is DoneMany:
+                self.caller.take(message)
+                continue
+            if type(message) is Value:
+                self.caller.take(message)
+            elif type(message) is Lost:
+                self.caller.lose(message)
+            elif type(message) is Setup:
+                _log.warning("refused a second setup")
+                continue
+            self.host.take(message)
         self.caller.notify()
 
     def find(self, path: str) -> type[Agent]:
