@@ -239,6 +239,7 @@ def _of_workflow(directory: RunDirectory, manifest: dict[str, Any]) -> dict[str,
         },
         "workflow": scenario["workflow"],
         "sessions": scenario.get("sessions"),
+        "personas": persona_summary(directory),
         **counts(directory, end.wall_s if end else None),
     }
 
