@@ -31,6 +31,7 @@ from agentsim.actors.messages import (
     Value,
     call_id,
 )
+from agentsim.actors.outbox import Post
 from agentsim.actors.parts import Part
 from agentsim.actors.placeholder import (
     CallCancelled,
@@ -43,9 +44,6 @@ from agentsim.actors.refs import AgentRef, ResultRef
 from agentsim.errors import PeerLost, RunError
 
 _log = logging.getLogger(__name__)
-
-Post = Callable[[int, Sequence[ActorMessage]], None]
-"""Sends messages to a worker or the centre, in order; called on the loop."""
 
 _Arguments = tuple[bytes, tuple[ResultRef, ...], Sequence[Placeholder]]
 

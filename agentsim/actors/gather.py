@@ -70,6 +70,11 @@ class Gather:
         self._bytes = 0
         self._scheduled = False
 
+    @property
+    def ended(self) -> bool:
+        """Whether all calls have ended."""
+        return not self._left
+
     def value(self, offset: int, value: Any) -> None:
         """A call has a result."""
         kind = type(value)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import contextvars
 import gc
 import logging
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from agentsim.actors.agent import Agent
-from agentsim.actors.codec import BadValue, Codec
+from agentsim.actors.arguments import Arguments
+from agentsim.actors.codec import Codec
 from agentsim.actors.faults import cancelled, gone, remote_error
 from agentsim.actors.fetches import Fetches
 from agentsim.actors.gather import Gather
@@ -34,16 +32,14 @@ from agentsim.actors.messages import (
     Value,
     caller_of,
 )
+from agentsim.actors.outbox import Outbox, Post
 from agentsim.actors.outcomes import Outcomes, encode_result
-from agentsim.actors.refs import AgentRef, ResultRef
+from agentsim.actors.refs import AgentRef
 from agentsim.actors.residents import MANY, House, Method, Residents
-from agentsim.actors.threads import Threads
+from agentsim.actors.threads import Threads, run
 from agentsim.actors.wire import PLAIN
 
 _log = logging.getLogger(__name__)
-
-Post = Callable[[int, Sequence[ActorMessage]], None]
-"""Sends messages to a worker or the centre, in order; called on the loop."""
 
 _chain: contextvars.ContextVar[tuple[int, ...]] = contextvars.ContextVar("chain", default=())
 
@@ -90,14 +86,14 @@ class ActorHost:
     ) -> None:
         self._where = where
         self._codec = codec
-        self._post = post
-        self._proxy = proxy
         self._threads = threads
         self._abandon = abandon
         self._loop = asyncio.get_running_loop()
-        self._house = House(find, partial(self._arguments, values={}), self._error_of)
-        self._outcomes = Outcomes(self._out)
-        self._fetches = Fetches(number, self._out)
+        self._outbox = Outbox(post, self._loop)
+        self._arguments = Arguments(codec, proxy)
+        self._house = House(find, self._arguments.read, self._error_of)
+        self._outcomes = Outcomes(self._outbox.send)
+        self._fetches = Fetches(number, self._outbox.send)
         # Calls for agents that are still on their way from the centre, by group.
         self._early: dict[int, dict[int, Call]] = {}
         # Only agents that have work have a mailbox. Those that were begun by a group call while
@@ -107,9 +103,6 @@ class ActorHost:
         self._queued: dict[int, _Queued] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._gathers: dict[int, tuple[Gather, int]] = {}
-        self._outbox: dict[int, list[ActorMessage]] = defaultdict(list)
-        self._scheduled = False
-        self._lost: dict[int, str] = {}
 
     @property
     def agents(self) -> int:
@@ -184,8 +177,8 @@ class ActorHost:
         self._queued[call.id] = _Queued(call, entry)
         self._box(key).add(entry)
         for need in needs.values():
-            if need.worker in self._lost:
-                error = gone(self._lost[need.worker])
+            if need.worker in self._outbox.lost:
+                error = gone(self._outbox.lost[need.worker])
                 self._loop.call_soon(self._fetched, Value(need.call, None, error))
             self._fetches.ask(need, call.id)
         self._begin(key)
@@ -228,7 +221,7 @@ class ActorHost:
             if group is None:
                 raise LookupError(f"agent {call.index} of group {call.group} was released")
             agent, method = group.called(call.index, call.method)
-            args, kwargs = self._arguments(call.arguments, values) if call.arguments else ((), {})
+            args, kwargs = self._arguments.read(call.arguments, values)
             if method.waits:
                 work = self._work(method, partial(method.function, agent, *args, **kwargs))
                 self._go_on(key, call.id, chain, work)
@@ -250,29 +243,9 @@ class ActorHost:
     def _work(self, method: Method, function: Callable[[], Any]) -> Awaitable[Any]:
         """What is awaited for the result of a method that waits."""
         if method.blocking:
-            return self._in_thread(function)
+            return run(self._threads, function)
         work: Awaitable[Any] = function()
         return work
-
-    async def _in_thread(self, function: Callable[[], Any]) -> Any:
-        context = contextvars.copy_context()
-        work = self._threads.submit(partial(context.run, _captured, function))
-        try:
-            result, error = await asyncio.wrap_future(work)
-        except asyncio.CancelledError:
-            await self._ended(work)
-            raise
-        if error is not None:
-            raise error
-        return await result if hasattr(type(result), "__await__") else result
-
-    async def _ended(self, work: Future[Any]) -> None:
-        """A thread cannot be interrupted, and its agent is busy for as long as it runs."""
-        ended = asyncio.Event()
-        work.add_done_callback(lambda _: self._loop.call_soon_threadsafe(ended.set))
-        while not ended.is_set():
-            with contextlib.suppress(asyncio.CancelledError):
-                await ended.wait()
 
     def _go_on(self, key: int, id: int, chain: tuple[int, ...], work: Awaitable[Any]) -> None:
         self._tasks[id] = self._loop.create_task(self._awaited(key, id, chain, work))
@@ -307,7 +280,7 @@ class ActorHost:
         Those that have nothing else to do begin at once; for the others it is a call like any
         other, whose result goes the same way.
         """
-        send = partial(self._out, caller_of(message.id))
+        send = partial(self._outbox.send, caller_of(message.id))
         gather = Gather(message, send, self._codec, self._where, self._loop)
         group = self._house.group(message.group)
         method = group.method(message.method) if group is not None else None
@@ -318,13 +291,12 @@ class ActorHost:
             return
         assert group is not None
         assert method is not None
-        arguments = self._shared_arguments(message.arguments)
+        arguments = self._arguments.shared(message.arguments)
         if message.count >= MANY:
             # The collector would walk all that the agents need again and again, while they begin
             # and while they wait. The tasks that are made here have begun when the loop comes to
             # what is called soon after them; it leaves them alone until they have ended.
             gc.disable()
-            gather.on_end = gc.unfreeze
         for offset in range(message.count):
             index = message.first + offset
             agent = group.agents.get(index)
@@ -335,7 +307,7 @@ class ActorHost:
             chain = (*message.chain, message.id + offset)
             _chain.set(chain)
             try:
-                args, kwargs = arguments or self._arguments(message.arguments, {})
+                args, kwargs = arguments or self._arguments.read(message.arguments)
                 result = method.function(agent, *args, **kwargs)
             except BaseException as error:  # noqa: BLE001 - a user's method may raise anything
                 gather.error(offset, self._error_of(error))
@@ -348,7 +320,7 @@ class ActorHost:
                 gather.value(offset, result)
         _chain.set(())
         if message.count >= MANY:
-            self._loop.call_soon(_collect_again)
+            self._loop.call_soon(_collect_again, gather)
 
     async def _lone_call(
         self, key: int, chain: tuple[int, ...], work: Any, gather: Gather, offset: int
@@ -381,16 +353,6 @@ class ActorHost:
             )
         )
 
-    def _shared_arguments(self, body: bytes) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """Arguments that all agents may share, since nobody can change them; else None."""
-        try:
-            args, kwargs = self._arguments(body, {})
-        except Exception:  # noqa: BLE001 - each call tells of it
-            return None
-        if all(map(_immutable, (*args, *kwargs.values()))):
-            return args, kwargs
-        return None
-
     # --- results
 
     def _encoded(self, id: int, value: Any) -> Any:
@@ -409,36 +371,6 @@ class ActorHost:
             gather.value(offset, value)
 
     # --- arguments
-
-    def _arguments(
-        self, body: bytes, values: dict[int, bytes]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments from their bytes, and those of the results that stand in them.
-
-        Raises:
-            BadValue: the bytes are of no arguments.
-        """
-        if not body:
-            return (), {}
-
-        def stand_in(reference: AgentRef | ResultRef) -> Any:
-            if isinstance(reference, AgentRef):
-                return self._proxy(reference)
-            if reference.call not in values:
-                raise BadValue(f"the result of call {reference.call} did not come with it")
-            value = values[reference.call]
-            return self._codec.decode(value, self._proxy_only) if value else None
-
-        decoded = self._codec.decode(body, stand_in)
-        match decoded:
-            case (tuple() as args, dict() as kwargs):
-                return args, kwargs
-        raise BadValue("the bytes are of no arguments")
-
-    def _proxy_only(self, reference: AgentRef | ResultRef) -> Any:
-        if isinstance(reference, ResultRef):
-            raise BadValue("a result holds a placeholder, which only its owner keeps")
-        return self._proxy(reference)
 
     def _fetched(self, value: Value) -> None:
         for id in self._fetches.come(value.id):
@@ -491,7 +423,7 @@ class ActorHost:
         self._finish(call.id, None, error)
 
     def _lose(self, lost: Lost) -> None:
-        self._lost[lost.worker] = lost.message
+        self._outbox.lost[lost.worker] = lost.message
         self._outcomes.lose(lost.worker, lost.message)
         for result in self._fetches.of(lost.worker):
             self._fetched(Value(result, None, gone(lost.message)))
@@ -502,41 +434,14 @@ class ActorHost:
     def _error_of(self, error: BaseException) -> RemoteError:
         return remote_error(error, self._where)
 
-    # --- messages
-
-    def _out(self, to: int, message: ActorMessage) -> None:
-        self._outbox[to].append(message)
-        if not self._scheduled:
-            self._scheduled = True
-            self._loop.call_soon(self._flush)
-
-    def _flush(self) -> None:
-        self._scheduled = False
-        outbox, self._outbox = self._outbox, defaultdict(list)
-        for to, messages in outbox.items():
-            if to not in self._lost:
-                self._post(to, messages)
-
 
 def _key(group: int, index: int) -> int:
     return (group << 32) | index
 
 
-def _collect_again() -> None:
-    """The collector works again, on what comes from now on."""
-    gc.freeze()
+def _collect_again(gather: Gather) -> None:
+    """The collector works again; while the calls go on, on what comes from now on."""
+    if not gather.ended:
+        gc.freeze()
+        gather.on_end = gc.unfreeze
     gc.enable()
-
-
-def _captured(function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-    """What a function returns or raises; a future cannot hold each exception."""
-    try:
-        return function(), None
-    except BaseException as error:  # noqa: BLE001 - it is raised again by who awaits
-        return None, error
-
-
-def _immutable(value: Any) -> bool:
-    if type(value) in (float, int, str, bytes, bool, type(None)):
-        return True
-    return type(value) is tuple and all(map(_immutable, value))

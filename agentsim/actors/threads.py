@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 _IDLE_S = 10.0
@@ -108,3 +111,39 @@ class Threads:
             if not told and not self._work:
                 return None
         return None
+
+
+async def run(pool: Threads, function: Callable[[], Any]) -> Any:
+    """What a function returns that runs in a thread, in the context of the caller.
+
+    A thread cannot be interrupted: who is cancelled meanwhile goes on when it has ended.
+
+    Raises:
+        BaseException: what the function raises.
+    """
+    context = contextvars.copy_context()
+    work = pool.submit(partial(context.run, _captured, function))
+    try:
+        result, error = await asyncio.wrap_future(work)
+    except asyncio.CancelledError:
+        await _ended(work)
+        raise
+    if error is not None:
+        raise error
+    return await result if hasattr(type(result), "__await__") else result
+
+
+async def _ended(work: Future[Any]) -> None:
+    ended, loop = asyncio.Event(), asyncio.get_running_loop()
+    work.add_done_callback(lambda _: loop.call_soon_threadsafe(ended.set))
+    while not ended.is_set():
+        with suppress(asyncio.CancelledError):
+            await ended.wait()
+
+
+def _captured(function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    """What a function returns or raises; a future cannot hold each exception."""
+    try:
+        return function(), None
+    except BaseException as error:  # noqa: BLE001 - it is raised again by who awaits
+        return None, error

@@ -4,12 +4,18 @@ import gc
 import time
 
 from agentsim.actors import Agent
+from agentsim.actors.host import ActorHost
 from agentsim.rpc.envelope import Envelope, Kind
 from agentsim.worker.host import Host
 
 
 class Intruder(Agent):
     """Sends what it likes over its worker's connection."""
+
+    def kept(self) -> int:
+        """Results that its worker keeps, this one not yet among them."""
+        (host,) = [it for it in gc.get_objects() if isinstance(it, ActorHost)]
+        return host.kept
 
     async def send(self, kind: int, to: int, sender: int, body: bytes) -> None:
         (host,) = [it for it in gc.get_objects() if isinstance(it, Host)]

@@ -115,6 +115,16 @@ class Watched(Agent):
         one.large(None, value)
         return ["regret", value]
 
+    async def tell_and_wait(self, serial, one, gate):
+        """Tells another and does not care, then waits."""
+        self.begin(serial)
+        call = current_chain()[-1]
+        one.plain(77, None)
+        try:
+            await GATES[gate].wait()
+        finally:
+            self.running.remove(call)
+
     def hand_over(self, serial, one, value):
         """Returns a placeholder: whoever called gets the result."""
         self.begin(serial)

@@ -125,7 +125,8 @@ class Network:
             parts[f"host {number}"] = actors.host
             parts[f"outcomes {number}"] = actors.host._outcomes
             parts[f"fetches {number}"] = actors.host._fetches
-        lasting = {"_lost", "_seen"}
+            parts[f"outbox {number}"] = actors.host._outbox
+        lasting = {"_lost", "lost", "_seen"}
         for name, part in parts.items():
             for attribute, value in vars(part).items():
                 if attribute in lasting:

@@ -31,7 +31,7 @@ from agentsim.actors import (
     CannotTravel,
     RemoteFailure,
 )
-from agentsim.distributed import Cluster
+from agentsim.cluster import Cluster
 from agentsim.errors import PeerLost, UserError
 
 WAIT_S = 20

@@ -41,7 +41,7 @@ from agentsim.actors.messages import (
 )
 from agentsim.actors.proxy import Proxy
 from agentsim.actors.refs import AgentRef, ResultRef
-from agentsim.distributed import Cluster
+from agentsim.cluster import Cluster
 from agentsim.errors import PeerLost
 from agentsim.node.workers import Workers
 from agentsim.rpc.codec import encode

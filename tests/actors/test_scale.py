@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from my_agents import Echo
 from scale_agents import Gate, Still, Walker
 
-from agentsim.distributed import Cluster
+from agentsim.cluster import Cluster
 
 WAIT_S = 100
 MANY = 100_000

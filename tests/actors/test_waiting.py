@@ -14,13 +14,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from hostile_agents import RudeThread
+from hostile_agents import Intruder, RudeThread
 from my_agents import Blocks, Echo, Sleeper
 from waiting_agents import Asker, Room, ThreadRoom
 
 from agentsim.actors import CallCancelled, CannotTravel, RemoteFailure
 from agentsim.actors.threads import Threads
-from agentsim.distributed import Cluster
+from agentsim.cluster import Cluster
 from agentsim.errors import PeerLost
 
 WAIT_S = 20
@@ -226,6 +226,28 @@ def test_groups_are_cancelled_while_results_come(cluster) -> None:
         results = placeholder.results(WAIT_S)
         assert all(r == 0.02 or isinstance(r, CallCancelled) for r in results)
         assert placeholder.done == 2000
+
+
+def test_nothing_is_kept_of_calls_that_are_let_go_at_once(cluster) -> None:
+    """From several threads, while the loop's thread sends what they have called for."""
+    agents = [Echo.on(cluster.worker(0)) for _ in range(4)]
+    intruder = Intruder.on(cluster.worker(0))
+
+    def work(agent) -> None:
+        for _ in range(10_000):
+            agent.called()
+
+    threads = [threading.Thread(target=work, args=(agent,)) for agent in agents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for agent in agents:
+        agent.called().result(WAIT_S)
+    deadline = time.monotonic() + WAIT_S
+    while (kept := intruder.kept().result(WAIT_S)) > 2:
+        assert time.monotonic() < deadline, f"{kept} results are kept"
+        time.sleep(0.05)
 
 
 def test_a_placeholder_of_another_cluster_is_refused(cluster) -> None:
