@@ -9,7 +9,7 @@ from agentsim.version import __version__
 if TYPE_CHECKING:
     from agentsim.actors import Agent, Environment, Placeholder, Proxy, on
     from agentsim.chat import Model, Persona, Reply
-    from agentsim.distributed import Cluster
+    from agentsim.cluster import Cluster
     from agentsim.results import load_run
     from agentsim.workflow import Workflow
 
@@ -30,7 +30,7 @@ __all__ = [
 
 _FROM = {
     "Agent": "agentsim.actors",
-    "Cluster": "agentsim.distributed",
+    "Cluster": "agentsim.cluster",
     "Environment": "agentsim.actors",
     "Model": "agentsim.chat",
     "Persona": "agentsim.chat",

@@ -1,376 +1,509 @@
-"""A cluster: nodes started by a launcher, connected, and watched."""
+"""The cluster that users' programs see: agents on workers, driven from a plain script."""
 
 from __future__ import annotations
 
 import asyncio
+import importlib
+import itertools
 import logging
-import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import tempfile
+import threading
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 import msgspec
-from pydantic import BaseModel
+import uvloop
 
-from agentsim import errors
-from agentsim.errors import AgentsimError, PeerLost
-from agentsim.launch import Launcher, NodeHandle
-from agentsim.plan import HostPlan, RunPlan
-from agentsim.rpc.channel import Client
-from agentsim.rpc.codec import decode, encode
-from agentsim.rpc.control import (
-    Failure,
-    ModelReady,
-    ModelsReady,
-    NodeReady,
-    NodeStart,
-    Pulse,
-    ServeModels,
-    Spawn,
+from agentsim.actors.agent import Agent, type_path
+from agentsim.actors.batches import batches
+from agentsim.actors.caller import Caller
+from agentsim.actors.codec import Codec
+from agentsim.actors.find import find_agent, sources_of
+from agentsim.actors.messages import (
+    CENTRE,
+    ActorMessage,
+    Create,
+    Done,
+    DoneMany,
+    Drop,
+    Lost,
+    Setup,
+    Value,
 )
-from agentsim.rpc.envelope import DATA, NODE, ORCHESTRATOR, PULSE, Envelope, Kind, WireError
-from agentsim.rpc.links import Link
-from agentsim.rpc.messages import PLAYERS, Request
+from agentsim.actors.proxy import Group, Proxy
+from agentsim.actors.refs import AgentRef
+from agentsim.config.hostfile import Host, Hostfile
+from agentsim.errors import PeerLost, UserError
+from agentsim.launch import LocalLauncher
+from agentsim.nodes import Nodes, open_nodes
+from agentsim.plan import RunPlan, place
+from agentsim.rpc.codec import decode
+from agentsim.rpc.envelope import Envelope, Kind
 
 _log = logging.getLogger(__name__)
-# Messages from nodes that wait here before the nodes are made to wait.
-_INBOX = 256
-_CHECK_S = 0.5
+# Constructor arguments of this many agents travel in one message, and at most so many bytes.
+_AGENTS_A_MESSAGE = 10_000
+_BYTES_A_MESSAGE = 1024 * 1024
+_RESULTS = (Done, DoneMany, Value)
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """How long a peer may be silent.
+Blocks = Callable[[int], list[tuple[int, int, int]]]
+"""Where to put so many agents: (worker, first agent, count) of each part."""
 
-    Attributes:
-        notice_s: after which the user is told.
-        grace_s: after the notice, until it counts as lost.
+
+class Place:
+    """A part of a cluster, as a place to make agents: `Bob.on(place)`, `bob.to_dist(place)`.
+
+    Use `Cluster.worker` or `Cluster.process`.
     """
 
-    notice_s: float = 5.0
-    grace_s: float = 30.0
+    def __init__(self, cluster: Cluster, blocks: Blocks) -> None:
+        self._cluster = cluster
+        self._blocks = blocks
 
+    def make(self, cls: type[Agent], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Proxy:
+        """See `Cluster.make`."""
+        return self._cluster._create(cls, [(args, kwargs)], 1, self._blocks)[0]
 
-@dataclass(slots=True)
-class _Node:
-    plan: HostPlan
-    handle: NodeHandle
-    client: Client
-    data: Link
-    last_pulse_s: float
-    pulse: Pulse = field(default_factory=Pulse)
-    noticed: bool = False
-    models: dict[str, ModelReady] = field(default_factory=dict)
-    serving: asyncio.Future[dict[str, ModelReady]] | None = None
-
-
-@asynccontextmanager
-async def open_cluster(
-    plan: RunPlan,
-    launcher: Launcher,
-    models: Mapping[str, BaseModel],
-    notice: Callable[[str], None],
-    silence: Silence | None = None,
-) -> AsyncIterator[Cluster]:
-    """Start a cluster; nothing of it is left running afterwards.
-
-    Args:
-        plan: which hosts and workers.
-        launcher: starts the nodes.
-        models: the language models that nodes serve or call, by the name that requests use; none
-            when workers play scripted ones.
-        notice: is told of peers that are silent.
-        silence: how long a peer may be silent.
-
-    Raises:
-        AgentsimError: a node did not come up.
-    """
-    cluster = Cluster(plan, notice, silence or Silence())
-    try:
-        await cluster.start(launcher, models)
-        yield cluster
-    finally:
-        await cluster.close()
+    def group(
+        self,
+        cls: type[Agent],
+        arguments: Sequence[Any] | None = None,
+        *,
+        count: int | None = None,
+    ) -> Group:
+        """See `Cluster.group`."""
+        return self._cluster._group(cls, arguments, count, self._blocks)
 
 
 class Cluster:
-    """The nodes of one run. Use `open_cluster`."""
+    """Workers on which agents live. Use it as a context manager.
 
-    def __init__(self, plan: RunPlan, notice: Callable[[str], None], silence: Silence) -> None:
-        self._plan = plan
-        self._notice = notice
-        self._silence = silence
-        self._nodes: list[_Node] = []
-        self._spawned: dict[int, int] = {}
-        self._inbox: asyncio.Queue[Envelope | Exception] = asyncio.Queue(_INBOX)
-        self._tasks: list[asyncio.Task[None]] = []
+    Example:
+        >>> with Cluster.local(workers=2, modules=["my_agents"]) as cluster:  # doctest: +SKIP
+        ...     bob = Bob.on(cluster, "a name")
+        ...     print(bob.act(1).result())
 
-    def structured(self, model: str = PLAYERS) -> bool:
-        """Whether every host's servers of a model enforce JSON schemas."""
-        found = [node.models[model] for node in self._nodes if model in node.models]
-        return bool(found) and all(ready.structured for ready in found)
+    Args:
+        hostfile: on which machines.
+        modules: names of the modules whose classes live on workers; they are sent there.
+        threads: most threads of each worker for agents that block.
+        log_dir: where nodes and workers log; None: a folder that goes away with the cluster.
+    """
 
-    def endpoints(self, model: str = PLAYERS) -> list[str]:
-        """Base URLs of a model's servers, of all hosts."""
-        found = [node.models[model] for node in self._nodes if model in node.models]
-        return [url for ready in found for url in ready.endpoints]
+    def __init__(
+        self,
+        hostfile: Hostfile,
+        *,
+        modules: Iterable[str],
+        threads: int = 32,
+        log_dir: Path | None = None,
+    ) -> None:
+        self._modules = tuple(modules)
+        for name in self._modules:
+            importlib.import_module(name)
+        hosts = place(hostfile)
+        self._plan = RunPlan(hosts, (), sessions_at_once=1, actions=0)
+        self._threads = threads
+        self._log_dir = log_dir
+        self._groups = itertools.count(1)
+        self._turns = itertools.count()
+        self._next_worker = self.workers
+        self._made: dict[int, Group] = {}
+        self._codec = Codec(self._modules)
+        self._sources = sources_of(self._modules)
+        self._thread: threading.Thread | None = None
+        self._ready = threading.Event()
+        self._failed: BaseException | None = None
+        self._loop: asyncio.AbstractEventLoop
+        self._caller: Caller
+        self._nodes: Nodes
+        self._stop: asyncio.Event
+        self._outbox: asyncio.Queue[tuple[int, list[ActorMessage]]]
+        # Workers that were lost or ended, and why.
+        self._gone: dict[int, str] = {}
 
-    def places(self, model: str) -> list[int]:
-        """How many requests the model's servers take at once, for each node."""
-        return [node.models[model].in_flight for node in self._nodes]
+    @classmethod
+    def local(cls, workers: int = 2, *, modules: Iterable[str], **options: Any) -> Cluster:
+        """A cluster on this machine.
 
-    def window(self, worker: int) -> int:
-        """Requests that a worker should keep in flight: its share of the host's endpoints, twice,
-        so that the endpoint never waits for a worker."""
-        host = self._host_of(worker)
-        ready = self._nodes[self._plan.hosts.index(host)].models.get(PLAYERS, ModelReady())
-        return max(2, round(2 * ready.in_flight / host.workers))
+        Args:
+            workers: worker processes.
+            modules: names of the modules whose classes live on workers.
+            options: see `Cluster`.
+        """
+        return cls(Hostfile(hosts=[Host(workers=workers)]), modules=modules, **options)
+
+    @classmethod
+    def from_hostfile(cls, path: str | Path, *, modules: Iterable[str], **options: Any) -> Cluster:
+        """A cluster on the machines of a hostfile.
+
+        Raises:
+            ConfigError: the file is wrong.
+        """
+        from agentsim.config import load_hostfile
+
+        return cls(load_hostfile(path), modules=modules, **options)
 
     @property
-    def in_flight(self) -> int:
-        """Requests to language models under way, as the last pulses said."""
-        return sum(node.pulse.in_flight for node in self._nodes)
+    def workers(self) -> int:
+        """Worker processes, those that were lost included."""
+        return self._plan.workers
 
-    async def start(self, launcher: Launcher, models: Mapping[str, BaseModel]) -> None:
-        """Start all nodes, side by side, and wait until they are ready.
+    def __enter__(self) -> Cluster:
+        self._thread = threading.Thread(target=self._work, name="agentsim-cluster", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+        if self._failed is not None:
+            self._thread.join()
+            raise self._failed
+        return self
 
-        Raises:
-            AgentsimError: one did not come up, for the reason that it gave.
-        """
-        try:
-            async with asyncio.TaskGroup() as group:
-                for host in self._plan.hosts:
-                    group.create_task(self._start_node(launcher, host))
-        except ExceptionGroup as several:
-            # Each names its host; the first is enough to act on.
-            raise several.exceptions[0] from None
-        self._nodes.sort(key=lambda node: node.plan.first_worker)
-        for node in self._nodes:
-            host = node.plan
-            start = NodeStart(host.address, host.first_worker, host.workers, _as_json(models))
-            await node.data.send(Envelope(Kind.START, NODE, ORCHESTRATOR, encode(start)))
-        await asyncio.gather(*(self._await_ready(node) for node in self._nodes))
-        for node in self._nodes:
-            self._tasks.append(asyncio.ensure_future(self._read(node)))
-        self._tasks.append(asyncio.ensure_future(self._watch_silence()))
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
 
-    async def serve(self, models: Mapping[str, BaseModel]) -> None:
-        """Change the language models that all nodes serve, and wait until they answer.
+    def close(self) -> None:
+        """End all workers; nothing is left running. Harmless when closed already."""
+        if self._thread is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
 
-        What is among the new ones goes on; the servers of others are stopped.
+    def worker(self, index: int) -> Place:
+        """One of the workers, as a place to make agents.
 
         Raises:
-            AgentsimError: a node could not, for the reason that it gave.
+            UserError: there is no such worker.
         """
-        message = ServeModels(_as_json(models))
-        for node in self._nodes:
-            node.serving = asyncio.get_running_loop().create_future()
-            await self._send(node, NODE, Kind.SERVE, message)
-        for node in self._nodes:
-            assert node.serving is not None
-            node.models = await node.serving
-            node.serving = None
+        if not 0 <= index < self.workers:
+            raise UserError(f"there is no worker {index}; there are {self.workers}")
+        return Place(self, lambda count: [(index, 0, count)])
 
-    async def ask(self, node: int, requests: Sequence[Request]) -> None:
-        """Send requests to a node's models; `receive` gives the COMPLETIONS.
+    @property
+    def process(self) -> Place:
+        """A place where every agent gets a process of its own, for work that keeps a CPU busy.
+
+        The processes start side by side, on the hosts in turn, and end with `release`, or with the
+        cluster.
+        """
+        return Place(self, self._processes)
+
+    def make(self, cls: type[Agent], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Proxy:
+        """Make an agent on the next worker; `Agent.on` is the usual way.
+
+        Raises:
+            CannotTravel: an argument cannot be sent.
+            UserError: the class's module is not among `modules`.
+        """
+        return self._create(cls, [(args, kwargs)], 1, lambda count: [(self._turn(), 0, count)])[0]
+
+    def group(
+        self,
+        cls: type[Agent],
+        arguments: Sequence[Any] | None = None,
+        *,
+        count: int | None = None,
+    ) -> Group:
+        """Make many agents of one class, spread over all workers in blocks.
 
         Args:
-            node: its place in the hostfile, from 0.
+            arguments: what each is made from: a tuple of positional arguments, a dict of keyword
+                arguments, or a single value that is the only argument.
+            count: how many, when all are made from nothing.
 
         Raises:
-            PeerLost: the node is gone.
+            CannotTravel: an argument cannot be sent.
         """
-        await self._send(self._nodes[node], NODE, Kind.REQUESTS, requests)
+        return self._group(cls, arguments, count, self._blocks)
 
-    async def send(self, worker: int, kind: Kind, message: object) -> None:
-        """Send a message to a worker, by way of its node.
+    def release(self, agents: Proxy | Group) -> None:
+        """End agents that are not needed any more, and their processes if they have their own."""
+        number, workers = agents._whereabouts()
+        self._made.pop(number, None)
+        for worker in workers:
+            self._caller.send(worker, Drop(number))
+        own = [worker for worker in workers if worker >= self.workers]
+        if own:
+            self._run(self._end(own))
 
-        Raises:
-            PeerLost: the node is gone.
-        """
-        host = self._host_of(worker)
-        await self._send(self._nodes[self._plan.hosts.index(host)], worker, kind, message)
+    def release_all(self) -> None:
+        """End all agents that were made so far."""
+        for group in list(self._made.values()):
+            self.release(group)
 
-    async def receive(self) -> Envelope:
-        """The next message of any worker, or of a node whose models were asked.
+    # --- making
 
-        Raises:
-            AgentsimError: a node or worker failed or was lost.
-        """
-        item = await self._inbox.get()
-        if isinstance(item, Exception):
-            raise item
-        return item
+    def _group(
+        self, cls: type[Agent], arguments: Sequence[Any] | None, count: int | None, blocks: Blocks
+    ) -> Group:
+        if (arguments is None) == (count is None):
+            raise UserError("a group is made from `arguments` or from a `count`")
+        if arguments is None:
+            assert count is not None
+            return self._create(cls, None, count, blocks)
+        return self._create(cls, [_split(each) for each in arguments], len(arguments), blocks)
 
-    async def close(self) -> None:
-        """End all nodes; nothing is left running."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(self._close_node(node) for node in self._nodes))
+    def _create(
+        self,
+        cls: type[Agent],
+        arguments: Sequence[tuple[tuple[Any, ...], Mapping[str, Any]]] | None,
+        count: int,
+        blocks: Blocks,
+    ) -> Group:
+        path = type_path(cls)
+        if cls.__module__ not in self._modules:
+            raise UserError(
+                f"{cls.__qualname__} is of module {cls.__module__}, which is not among the "
+                f"cluster's modules: Cluster.local(..., modules=[{cls.__module__!r}])"
+            )
+        bodies = None
+        if arguments is not None:
+            bodies = [self._arguments(cls, args, kwargs) for args, kwargs in arguments]
+        number = next(self._groups)
+        parts = blocks(count)
+        for worker, first, size in parts:
+            if bodies is None:
+                self._caller.send(worker, Create(number, path, first, size, [b""]))
+                continue
+            start = first
+            for some in _chunks(bodies[first : first + size]):
+                self._caller.send(worker, Create(number, path, start, len(some), some))
+                start += len(some)
+        self._made[number] = Group(number, path, parts, self._caller, self._find)
+        return self._made[number]
 
-    async def spawn(self, node: int, workers: list[int]) -> None:
-        """Start further workers on a node; what is sent to them waits until they are there.
+    # --- where
+
+    def _turn(self) -> int:
+        """The next worker."""
+        alive = self._alive()
+        return alive[next(self._turns) % len(alive)]
+
+    def _alive(self) -> list[int]:
+        alive = [worker for worker in range(self.workers) if worker not in self._gone]
+        if not alive:
+            raise PeerLost("all workers of the cluster are gone")
+        return alive
+
+    def _blocks(self, total: int) -> list[tuple[int, int, int]]:
+        """(worker, first agent, count) over all workers."""
+        alive = self._alive()
+        bounds = [total * i // len(alive) for i in range(len(alive) + 1)]
+        return [
+            (worker, first, end - first)
+            for worker, (first, end) in zip(alive, itertools.pairwise(bounds), strict=True)
+            if end > first
+        ]
+
+    def _processes(self, total: int) -> list[tuple[int, int, int]]:
+        """A process of its own for each agent; they start side by side."""
+        workers = list(range(self._next_worker, self._next_worker + total))
+        self._next_worker += total
+        for host in range(len(self._plan.hosts)):
+            mine = [worker for worker in workers if self._host_in_turn(worker) == host]
+            if mine:
+                self._run(self._begin(host, mine))
+        return [(worker, agent, 1) for agent, worker in enumerate(workers)]
+
+    def _host_in_turn(self, worker: int) -> int:
+        """Where a further worker lives."""
+        return (worker - self.workers) % len(self._plan.hosts)
+
+    async def _begin(self, host: int, workers: list[int]) -> None:
+        await self._nodes.spawn(host, workers)
+        setup = self._setup()
+        lost = [Lost(worker, reason) for worker, reason in self._gone.items()]
+        for worker in workers:
+            await self._nodes.send(worker, Kind.ACTORS, [setup, *lost])
+
+    async def _end(self, workers: list[int]) -> None:
+        self._lose(workers, "the agent was released")
+        await self._nodes.end(workers)
+
+    def _run(self, work: Coroutine[None, None, None]) -> None:
+        """Do something on the loop's thread, and wait for it."""
+        asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _find(self, path: str) -> type[Agent]:
+        return find_agent(path, frozenset(self._modules))
+
+    def _arguments(
+        self, cls: type[Agent], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> bytes:
+        if not args and not kwargs:
+            return b""
+        body, needs = self._codec.encode_call(args, kwargs, method=cls.__qualname__)
+        if needs:
+            raise UserError(
+                f"{cls.__qualname__} is made from a placeholder; wait for its result first"
+            )
+        return body
+
+    # --- the loop's thread
+
+    def _work(self) -> None:
+        try:
+            uvloop.run(self._live())
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the user's thread
+            self._failed = error
+        finally:
+            self._ready.set()
+
+    async def _live(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        with tempfile.TemporaryDirectory(prefix="agentsim-logs-") as folder:
+            log_dir = self._log_dir or Path(folder)
+            log_dir.mkdir(parents=True, exist_ok=True)
+            launcher = LocalLauncher(log_dir)
+            async with (
+                open_nodes(self._plan, launcher, {}, _log.warning) as nodes,
+                self.attached(nodes) as broken,
+            ):
+                self._ready.set()
+                stopping = asyncio.ensure_future(self._stop.wait())
+                ends: list[asyncio.Future[Any]] = [broken, stopping]
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                stopping.cancel()
+
+    @asynccontextmanager
+    async def attached(
+        self, nodes: Nodes, other: Callable[[Envelope], None] | None = None
+    ) -> AsyncIterator[asyncio.Future[None]]:
+        """Live on nodes that somebody else has opened, and on the loop that runs.
 
         Args:
-            node: its place in the hostfile, from 0.
-            workers: indices that no worker has.
+            nodes: with the workers of this cluster's hostfile.
+            other: is given the messages that are not the actors' own.
 
-        Raises:
-            PeerLost: the node is gone.
+        Yields:
+            What raises when the nodes fail.
         """
-        for worker in workers:
-            self._spawned[worker] = node
-        await self._send(self._nodes[node], NODE, Kind.SPAWN, Spawn(workers))
-
-    async def end(self, workers: list[int]) -> None:
-        """End workers that were started by `spawn`.
-
-        Raises:
-            PeerLost: the node is gone.
-        """
-        for worker in workers:
-            node = self._nodes[self._spawned[worker]]
-            await self._send(node, NODE, Kind.END, Spawn([worker]))
-
-    def _host_of(self, worker: int) -> HostPlan:
-        if worker in self._spawned:
-            return self._plan.hosts[self._spawned[worker]]
-        return next(
-            h for h in self._plan.hosts if h.first_worker <= worker < h.first_worker + h.workers
-        )
-
-    async def _start_node(self, launcher: Launcher, host: HostPlan) -> None:
-        handle = await launcher.start(host.address, self._plan.hosts.index(host))
-        client = Client(handle.target)
-        node = _Node(host, handle, client, client.open(DATA), time.monotonic())
-        self._nodes.append(node)
-        self._tasks.append(asyncio.ensure_future(self._read_pulse(node)))
-
-    async def _send(self, node: _Node, to: int, kind: Kind, message: object) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._nodes = nodes
+        self._outbox = asyncio.Queue()
+        for worker in range(self.workers):
+            await nodes.send(worker, Kind.ACTORS, [self._setup()])
+        self._caller = Caller(CENTRE, self._loop, self._codec, self._post, proxy=self._proxy)
+        tasks = [asyncio.ensure_future(self._send()), asyncio.ensure_future(self._read(other))]
+        broken = asyncio.ensure_future(_first(tasks))
         try:
-            await node.data.send(Envelope(kind, to, ORCHESTRATOR, encode(message)))
-        except WireError:
-            raise await self._lost(node) from None
+            yield broken
+        finally:
+            for task in (*tasks, broken):
+                task.cancel()
+            results = await asyncio.gather(*tasks, broken, return_exceptions=True)
+            error = next((r for r in results if isinstance(r, Exception)), None)
+            reason = "the cluster was closed" if error is None else str(error)
+            for worker in range(self._next_worker):
+                self._caller.lose(Lost(worker, reason))
 
-    async def _await_ready(self, node: _Node) -> None:
-        try:
-            envelope = await node.data.receive()
-        except WireError:
-            envelope = None
-        if envelope is None:
-            raise await self._lost(node)
-        if envelope.kind is Kind.FAILED:
-            raise _error_of(decode(envelope.body, Failure))
-        node.models = decode(envelope.body, NodeReady).models
+    def interrupt(self, error: BaseException) -> None:
+        """Raise in whoever waits for a result in a thread, now and from now on."""
+        self._caller.interrupt(error)
 
-    async def _read(self, node: _Node) -> None:
-        """Move a node's messages to the inbox until it is gone."""
-        try:
-            while (envelope := await node.data.receive()) is not None:
-                if envelope.kind is Kind.FAILED:
-                    await self._failed(node, _error_of(decode(envelope.body, Failure)))
-                elif envelope.to >= 0:
-                    await self._relay(envelope)
-                elif envelope.kind is Kind.SERVING and node.serving is not None:
-                    node.serving.set_result(decode(envelope.body, ModelsReady).models)
-                else:
-                    await self._inbox.put(envelope)
-        except (WireError, msgspec.DecodeError) as error:
-            _log.info("the data stream of %s ended: %s", node.plan.address, error)
-        await self._failed(node, await self._lost(node))
+    def _setup(self) -> Setup:
+        hosts = [host.address for host in self._plan.hosts for _ in range(host.workers)]
+        further = self._next_worker - self.workers
+        own = [
+            self._plan.hosts[self._host_in_turn(self.workers + i)].address for i in range(further)
+        ]
+        return Setup(list(self._modules), self._sources, [*hosts, *own], self._threads)
 
-    async def _relay(self, envelope: Envelope) -> None:
-        """Pass a message of a worker on to a worker of another host."""
-        try:
-            host = self._host_of(envelope.to)
-            await self._nodes[self._plan.hosts.index(host)].data.send(envelope)
-        except (StopIteration, WireError):
-            _log.warning("dropped a message for worker %d, which is not there", envelope.to)
-
-    async def _failed(self, node: _Node, error: Exception) -> None:
-        """Give an error to whoever waits for the node."""
-        if node.serving is not None and not node.serving.done():
-            node.serving.set_exception(error)
+    def _post(self, to: int, messages: Sequence[ActorMessage]) -> None:
+        if 0 <= to < self._next_worker:
+            self._outbox.put_nowait((to, list(messages)))
         else:
-            await self._inbox.put(error)
+            self._caller.lose(Lost(to, f"there is no worker {to}"))
 
-    async def _read_pulse(self, node: _Node) -> None:
-        link = node.client.open(PULSE)
-        try:
-            while (envelope := await link.receive()) is not None:
-                node.pulse = decode(envelope.body, Pulse)
-                node.last_pulse_s = time.monotonic()
-        except WireError as error:
-            _log.info("the pulse of %s ended: %s", node.plan.address, error)
-
-    async def _watch_silence(self) -> None:
-        """Tell the user of peers that are silent, and give them up after the grace time."""
+    async def _send(self) -> None:
         while True:
-            await asyncio.sleep(_CHECK_S)
-            for node in self._nodes:
-                silent_s = time.monotonic() - node.last_pulse_s
-                who = f"the node of {node.plan.address}"
-                for worker, worker_s in node.pulse.silent_s.items():
-                    if worker_s > silent_s:
-                        silent_s, who = worker_s, f"worker {worker} on {node.plan.address}"
-                await self._judge(node, who, silent_s)
+            worker, messages = await self._outbox.get()
+            for batch in batches(messages):
+                try:
+                    await self._nodes.send(worker, Kind.ACTORS, batch)
+                except PeerLost as error:
+                    self._lose(error.workers, str(error))
+                    break
 
-    async def _judge(self, node: _Node, who: str, silent_s: float) -> None:
-        if silent_s < self._silence.notice_s:
-            node.noticed = False
-            return
-        if not node.noticed:
-            node.noticed = True
-            self._notice(f"{who} has been silent for {silent_s:.0f} s; waiting for it")
-        if silent_s > self._silence.notice_s + self._silence.grace_s:
-            text = f"{who} has been silent for {silent_s:.0f} s; its log: {node.handle.log}"
-            await self._inbox.put(PeerLost(text))
+    async def _read(self, other: Callable[[Envelope], None] | None) -> None:
+        while True:
+            try:
+                envelope = await self._nodes.receive()
+            except PeerLost as error:
+                if not error.workers:
+                    raise
+                self._lose(error.workers, str(error))
+                continue
+            if envelope.kind is not Kind.ACTORS:
+                if other is not None:
+                    other(envelope)
+                continue
+            try:
+                messages = decode(envelope.body, list[ActorMessage])
+            except msgspec.DecodeError as error:
+                _log.warning("dropped a message of worker %d: %s", envelope.sender, error)
+                continue
+            for message in messages:
+                if isinstance(message, _RESULTS):
+                    self._caller.take(message)
+            self._caller.notify()
 
-    async def _lost(self, node: _Node) -> PeerLost:
-        try:
-            status: int | None = await asyncio.wait_for(node.handle.wait(), 2.0)
-        except TimeoutError:
-            status = None
-        how = "closed its connection"
-        if status is not None:
-            how = f"was ended by signal {-status}" if status < 0 else f"exited with {status}"
-        silent_s = time.monotonic() - node.last_pulse_s
-        workers = range(node.plan.first_worker, node.plan.first_worker + node.plan.workers)
-        further = [w for w, place in self._spawned.items() if self._nodes[place] is node]
-        return PeerLost(
-            f"the node of {node.plan.address} {how}; last sign of life {silent_s:.1f} s before; "
-            f"its log: {node.handle.log}",
-            (*workers, *further),
-        )
+    def _lose(self, workers: Iterable[int], reason: str) -> None:
+        """Workers are gone: tell everybody who may wait for them."""
+        for worker in workers:
+            if worker in self._gone:
+                continue
+            self._gone[worker] = reason
+            lost = Lost(worker, reason)
+            self._caller.lose(lost)
+            for other in range(self._next_worker):
+                if other not in self._gone:
+                    self._post(other, [lost])
 
-    async def _close_node(self, node: _Node) -> None:
-        # The node ends when its stdin does; the connection is closed after it, since a node also
-        # ends when its orchestrator leaves, and one reason in its log is enough.
-        await node.handle.stop()
-        await node.client.close()
-
-
-def _as_json(models: Mapping[str, BaseModel]) -> dict[str, str]:
-    return {name: model.model_dump_json() for name, model in models.items()}
-
-
-def _error_of(failure: Failure) -> Exception:
-    """The error that a node or worker reported."""
-    if failure.traceback:
-        _log.error("remote traceback:\n%s", failure.traceback)
-    kind = getattr(errors, failure.kind, None)
-    if failure.kind == "MissingPackage":
-        return errors.UserError(failure.message)
-    if kind is PeerLost:
-        return PeerLost(failure.message, tuple(failure.workers))
-    if isinstance(kind, type) and issubclass(kind, AgentsimError):
-        return kind(failure.message)
-    return RemoteBug(failure.message, failure.traceback)
+    def _proxy(self, reference: AgentRef) -> Proxy:
+        return Proxy(reference, self._caller, self._find)
 
 
-class RemoteBug(Exception):
-    """An unexpected exception in a node or worker: a bug of ours, with its remote traceback."""
+async def _first(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Wait for the first task to end, and raise what it raised."""
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()
 
-    def __init__(self, message: str, traceback: str) -> None:
-        super().__init__(f"{message}\n{traceback}")
+
+def _split(arguments: Any) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    if isinstance(arguments, tuple):
+        return arguments, {}
+    if isinstance(arguments, Mapping):
+        return (), arguments
+    return (arguments,), {}
+
+
+def _chunks(bodies: list[bytes]) -> Iterator[list[bytes]]:
+    """Constructor arguments in messages of a bounded size; one stands for many that are equal."""
+    chunk: list[bytes] = []
+    size = 0
+    for body in bodies:
+        chunk.append(body)
+        size += len(body)
+        if len(chunk) >= _AGENTS_A_MESSAGE or size >= _BYTES_A_MESSAGE:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk

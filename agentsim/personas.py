@@ -20,12 +20,12 @@ from typing import Any
 import msgspec
 
 from agentsim import plan, serving
-from agentsim.cluster import Cluster, open_cluster
 from agentsim.config import Hostfile, Loaded, LoadedWorkflow, Population
 from agentsim.config.models import LanguageModel, OpenAI
 from agentsim.config.population import ModelWriter
 from agentsim.errors import UserError
 from agentsim.launch import LocalLauncher
+from agentsim.nodes import Nodes, open_nodes
 from agentsim.orchestrator.limits import check_tokens
 from agentsim.orchestrator.observer import Watcher
 from agentsim.orchestrator.personas import People, Stage, by_person
@@ -101,18 +101,18 @@ async def make(order: Order, observer: Watcher) -> None:
         known = by_person(_attempts(order.journal))
         where = ", ".join(host.address for host in order.hostfile.hosts)
         observer.stage(f"starting {writer.model.name} on {where}")
-        async with _cluster(order, writer, keys, observer) as cluster:
+        async with _nodes(order, writer, keys, observer) as nodes:
             people = people_of(
-                order.population, writer, (order.agents, order.sessions, order.seed), cluster
+                order.population, writer, (order.agents, order.sessions, order.seed), nodes
             )
-            written = await Stage(cluster, people, journal=journal, observer=observer).run(known)
+            written = await Stage(nodes, people, journal=journal, observer=observer).run(known)
         await asyncio.to_thread(_write, order, written)
         end = RunEnd("finished", wall_s=time.monotonic() - began_s, ended=_now())
         journal.append(Kind.END, to_json(end))
 
 
 def people_of(
-    population: Population, writer: ModelWriter, size: tuple[int, int, int], cluster: Cluster
+    population: Population, writer: ModelWriter, size: tuple[int, int, int], nodes: Nodes
 ) -> People:
     """Who is to be written, in the format that the servers enforce.
 
@@ -120,7 +120,7 @@ def people_of(
         size: agents of a session, sessions, seed.
     """
     agents, sessions, seed = size
-    format: Format = "json" if cluster.structured(PERSONAS) else "text"
+    format: Format = "json" if nodes.structured(PERSONAS) else "text"
     return People(population, agents, sessions, Meta(writer, format, seed))
 
 
@@ -158,14 +158,14 @@ async def draw(loaded: Loaded | LoadedWorkflow, path: Path, observer: Watcher) -
 
 
 async def write(
-    loaded: Loaded | LoadedWorkflow, record: Record, cluster: Cluster, observer: Watcher
+    loaded: Loaded | LoadedWorkflow, record: Record, nodes: Nodes, observer: Watcher
 ) -> int:
     """Let the model write a run's people, where it does; the tokens that it took.
 
     Every attempt is journaled with round 0, and ends up in the table `requests`.
 
     Args:
-        cluster: it serves the model `personas`.
+        nodes: it serves the model `personas`.
 
     Raises:
         RunError: the model gives no replies, a node was lost, a limit was reached, or the disk is
@@ -176,8 +176,8 @@ async def write(
         return 0
     size = scenario.agents, scenario.sessions, scenario.seed
     stage = Stage(
-        cluster,
-        people_of(population, writer, size, cluster),
+        nodes,
+        people_of(population, writer, size, nodes),
         journal=record.journal,
         observer=observer,
         spent=lambda tokens: check_tokens(tokens, scenario.limits),
@@ -230,19 +230,19 @@ def _write(order: Order, written: Any) -> None:
 
 
 @asynccontextmanager
-async def _cluster(
+async def _nodes(
     order: Order, writer: ModelWriter, keys: dict[str, str], observer: Watcher
-) -> AsyncIterator[Cluster]:
+) -> AsyncIterator[Nodes]:
     """Nodes that call models and have no workers. Their logs go when all went well."""
     logs = Path(tempfile.mkdtemp(prefix="agentsim-personas-"))
     try:
-        async with open_cluster(
+        async with open_nodes(
             plan.without_workers(order.hostfile),
             LocalLauncher(logs, keys),
             {PERSONAS: writer.model},
             observer.notice,
-        ) as cluster:
-            yield cluster
+        ) as nodes:
+            yield nodes
     except asyncio.CancelledError:
         shutil.rmtree(logs, ignore_errors=True)
         raise

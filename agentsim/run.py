@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from agentsim import personas, plan
-from agentsim.cluster import open_cluster
 from agentsim.config import Loaded
 from agentsim.config.models import LANGUAGE_MODELS, LlamaCpp
 from agentsim.games.guess_average import GuessAverageSpec
 from agentsim.launch import LocalLauncher
+from agentsim.nodes import open_nodes
 from agentsim.orchestrator.observer import Observer
 from agentsim.orchestrator.play import Play, RunSpec
 from agentsim.orchestrator.setup import reply_format, set_up
@@ -43,16 +43,16 @@ async def run(loaded: Loaded, path: Path, observer: Observer, command: str = "")
         await personas.draw(loaded, record.directory.personas, observer)
         observer.stage(_starting(run_plan, loaded))
         launcher = LocalLauncher(record.directory.logs, api_keys)
-        async with open_cluster(run_plan, launcher, writes or plays, observer.notice) as cluster:
-            tokens = await personas.write(loaded, record, cluster, observer)
+        async with open_nodes(run_plan, launcher, writes or plays, observer.notice) as nodes:
+            tokens = await personas.write(loaded, record, nodes, observer)
             if writes:
-                await cluster.serve(plays)
-            format = reply_format(scenario, structured=cluster.structured())
-            record.note(endpoints=cluster.endpoints(), reply_format=format if plays else None)
-            await set_up(cluster, scenario, game, run_plan, format=format, window=cluster.window)
+                await nodes.serve(plays)
+            format = reply_format(scenario, structured=nodes.structured())
+            record.note(endpoints=nodes.endpoints(), reply_format=format if plays else None)
+            await set_up(nodes, scenario, game, run_plan, format=format, window=nodes.window)
             await Play(
                 RunSpec(scenario, game, run_plan, record.model, tokens),
-                cluster,
+                nodes,
                 journal=record.journal,
                 directory=record.directory,
                 observer=observer,

@@ -12,13 +12,12 @@ from typing import Any
 
 from agentsim import chat, personas
 from agentsim.chat import Model, Persona
-from agentsim.cluster import Cluster as Nodes
-from agentsim.cluster import open_cluster
+from agentsim.cluster import Cluster
 from agentsim.config import LoadedWorkflow
 from agentsim.config.models import LanguageModel, LlamaCpp
-from agentsim.distributed import Cluster
 from agentsim.errors import LimitReached, PeerLost, UserError
 from agentsim.launch import LocalLauncher
+from agentsim.nodes import Nodes, open_nodes
 from agentsim.plan import RunPlan, place
 from agentsim.record import Record
 from agentsim.results import Journal
@@ -64,7 +63,7 @@ async def run_workflow(
         await personas.draw(loaded, record.directory.personas, observer)
         observer.stage(_starting(plan, scenario.model))
         launcher = LocalLauncher(record.directory.logs, api_keys)
-        async with open_cluster(plan, launcher, writes or models, observer.notice) as nodes:
+        async with open_nodes(plan, launcher, writes or models, observer.notice) as nodes:
             tokens = await personas.write(loaded, record, nodes, observer)
             if writes:
                 await nodes.serve(models)

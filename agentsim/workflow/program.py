@@ -13,7 +13,7 @@ from agentsim.chat import Model, Persona
 from agentsim.errors import UserError
 
 if TYPE_CHECKING:
-    from agentsim.distributed import Cluster
+    from agentsim.cluster import Cluster
     from agentsim.results.workflow import Value
 
 

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,24 @@ async def test_a_call_to_a_lost_worker_fails_at_once(net) -> None:
     await net.settle()
     with pytest.raises(PeerLost, match="worker 1 died"):
         await inside
+
+
+class Watched(deque):
+    """Calls a function when it is looked at for the first time."""
+
+    look = None
+
+    def __bool__(self) -> bool:
+        look, self.look = self.look, None
+        if look is not None:
+            look()
+        return len(self) > 0
+
+
+async def test_a_call_may_be_made_and_let_go_while_messages_are_sent(net) -> None:
+    """As another thread may do, just when the loop's thread looks for what was let go."""
+    net.centre._released = Watched()
+    net.centre._released.look = lambda: net.agents[0].plain(None, 1)
+    net.centre.flush()
+    await net.settle()
+    assert net.workers[0].host.kept == 0
