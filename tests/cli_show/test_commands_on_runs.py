@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 
 def test_run_then_report_show_and_runs(program: Any, scenario: Callable[..., Path]) -> None:
     file = scenario(model={"backend": "cognitive_hierarchy"}, sessions=2)
@@ -39,6 +41,7 @@ def test_run_then_report_show_and_runs(program: Any, scenario: Callable[..., Pat
     assert (run["state"], run["valid_share"], run["path"]) == ("finished", 1.0, "runs/one")
 
 
+@pytest.mark.slow
 def test_mistakes_exit_with_2_and_what_exists(program: Any, scenario: Callable[..., Path]) -> None:
     program.run("run", scenario(), "--out", "one", "--quiet")
     for arguments, words in (

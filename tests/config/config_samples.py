@@ -25,9 +25,7 @@ class Coin(FileModel):
     reward: Literal["none", "fixed"] | dict[str, float] = "none"
     """What is paid."""
 
-    def findings(
-        self, scenario: Scenario, population: Population | None
-    ) -> Iterable[GameFinding]:
+    def findings(self, scenario: Scenario, population: Population | None) -> Iterable[GameFinding]:
         """Odd numbers of players are refused, for the test's sake."""
         if scenario.agents % 2:
             yield GameFinding(("agents",), "contradiction", "coins need pairs", "an even number")

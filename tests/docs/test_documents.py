@@ -100,6 +100,7 @@ def test_every_block_says_how_it_is_checked(page: Path) -> None:
     assert [f"{block}: {complaint(block)}" for block in blocks(page) if complaint(block)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_is_documented_runs(page: Path, folder: Path) -> None:

@@ -34,9 +34,11 @@ def rows(run: Path, columns: list[str] = COLUMNS) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     ("groups", "model"),
     [
-        ({"count": 7, "scope": "pooled"}, "cognitive_hierarchy"),
+        pytest.param(
+            {"count": 7, "scope": "pooled"}, "cognitive_hierarchy", marks=pytest.mark.slow
+        ),
         ({"count": 7, "scope": "separate"}, "level_k"),
-        ({"by": "education", "scope": "between"}, "random"),
+        pytest.param({"by": "education", "scope": "between"}, "random", marks=pytest.mark.slow),
     ],
     ids=str,
 )

@@ -68,7 +68,10 @@ def test_a_good_server_gives_valid_actions_alone(program, model_server, llm) -> 
     assert len({(session, round, agent) for session, round, agent, _, _ in rows}) == 2 * AGENTS
 
 
-@pytest.mark.parametrize("structured", ["yes", "no", "lie", "refuse"])
+@pytest.mark.parametrize(
+    "structured",
+    ["yes", "no", *(pytest.param(s, marks=pytest.mark.slow) for s in ("lie", "refuse"))],
+)
 def test_structured_output_is_found_by_trying(program, model_server, llm, structured) -> None:
     file = llm(model_server("--structured", structured))
     program.run("run", file, "--out", "R", "--quiet")
@@ -82,7 +85,7 @@ def test_structured_output_is_found_by_trying(program, model_server, llm, struct
     [
         ("garbage", {"no_answer"}),
         ("empty", {"empty"}),
-        ("429", {"failed"}),
+        pytest.param("429", {"failed"}, marks=pytest.mark.slow),
         ("500", {"failed"}),
         ("half", {"failed"}),
         ("never", {"failed"}),
@@ -132,7 +135,14 @@ def test_too_many_missing_actions_end_the_run(program, model_server, llm) -> Non
     assert summary(program)["actions"]["missing"] > 0.1 * AGENTS
 
 
-@pytest.mark.parametrize("mode", ["unauthorized", "500", "html", "never", "reset"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "unauthorized",
+        "never",
+        *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("500", "html", "reset")),
+    ],
+)
 def test_a_server_that_cannot_be_used_is_told_at_once(program, model_server, llm, mode) -> None:
     url = model_server("--mode", mode)
     _, err = program.run("run", llm(url), "--out", "R", code=1, timeout_s=100)

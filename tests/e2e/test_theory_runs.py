@@ -32,10 +32,10 @@ def test_a_higher_tau_meets_its_figure(program) -> None:
     "model",
     [
         {"backend": "cognitive_hierarchy"},
-        {"backend": "level_k"},
+        pytest.param({"backend": "level_k"}, marks=pytest.mark.slow),
         {"backend": "dummy", "think_s": 0.05, "jitter_s": 0.05},
     ],
-    ids=lambda model: model["backend"],
+    ids=["cognitive_hierarchy", "level_k", "dummy"],
 )
 def test_the_table_does_not_depend_on_workers_or_hosts(program, scenario, model) -> None:
     file = scenario(agents=3001, sessions=2, rounds=3, model=model)

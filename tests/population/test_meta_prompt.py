@@ -58,9 +58,15 @@ def test_no_game_is_within_reach() -> None:
         assert not [name for name in imported if "scenario" in name or "games" in name]
     for function in (meta_prompt.system, meta_prompt.question, meta_prompt.reminder):
         hints = typing.get_type_hints(function)
-        assert {"language", "format", "facts", "reminder", "absent", "contradicted"} >= set(
-            hints
-        ) - {"return"}
+        assert {
+            "language",
+            "format",
+            "facts",
+            "reminder",
+            "absent",
+            "contradicted",
+            "english",
+        } >= set(hints) - {"return"}
     assert set(inspect.signature(writer.Meta).parameters) == {"writer", "format", "seed"}
 
 

@@ -99,6 +99,7 @@ def test_two_reports_are_the_same_bytes(told: Path, tmp_path: Path) -> None:
     assert contents(told / "report") == contents(tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_an_older_report_is_replaced_whole(tmp_path: Path) -> None:
     run = one_session(tmp_path / "run")
     write_report(run)
@@ -273,6 +274,7 @@ def test_nobody_answered(tmp_path: Path) -> None:
     assert not (run / "report" / "figures" / "means_by_round.svg").exists()
 
 
+@pytest.mark.slow
 def test_many_rounds_and_sessions_stay_readable(tmp_path: Path) -> None:
     values: Any = {(s, r): [50.0 / r, 60.0 / r] for s in range(1, 41) for r in range(1, 61)}
     run = MadeRun(tmp_path / "run", values).write()
@@ -283,6 +285,7 @@ def test_many_rounds_and_sessions_stay_readable(tmp_path: Path) -> None:
     assert len((run / "report" / "report.html").read_bytes()) < 400_000
 
 
+@pytest.mark.slow
 def test_the_worst_of_many_rounds_is_shown(tmp_path: Path) -> None:
     values: Any = {(1, r): [1.0, None if r == 17 else 2.0] for r in range(1, 61)}
     run = MadeRun(tmp_path / "run", values).write()
@@ -321,6 +324,7 @@ def test_the_files_of_the_page_are_shipped() -> None:
     assert {"page.css", "page.html.j2"} <= {path.name for path in shipped}
 
 
+@pytest.mark.slow
 def test_figures_say_what_is_not_identified(tmp_path: Path) -> None:
     people = {"source": "Nagel", "note": "n", "means": [39.7]}
     one, three = one_session(tmp_path / "one", facts={"people": people}), tmp_path / "three"

@@ -151,6 +151,7 @@ def test_public_goods_pay_as_they_should(program, serve) -> None:
     assert (requests["agent"] == free["agent"]).sum() == 2 * (3 + 3)  # asked three times to give
 
 
+@pytest.mark.slow
 def test_prompts_and_seeds_do_not_depend_on_workers(program, serve) -> None:
     asked = []
     for workers in ("1", "3"):
@@ -210,6 +211,7 @@ def test_every_call_is_recorded_and_counted(program, serve, own) -> None:
     assert "a report is about games" in err
 
 
+@pytest.mark.slow
 def test_tables_can_be_made_again_from_the_journal(program, serve, own) -> None:
     from agentsim.results import RunDirectory, rebuild
 
@@ -232,12 +234,14 @@ def test_a_program_needs_no_model(program, own) -> None:
     assert "calls of the model" not in out
 
 
+@pytest.mark.slow
 def test_json_prints_the_summary_alone(program, own) -> None:
     out, err = program.run("run", own("def main(run): run.note('x')\n"), "--out", "R", "--json")
     assert json.loads(out)["workflow"] == "mine:main"
     assert err == ""
 
 
+@pytest.mark.slow
 def test_personas_may_be_written_by_a_model_and_taken_from_a_file(program, serve, own) -> None:
     def script(ask: Ask) -> Reply:
         return "ok" if "Who?" in ask.text or "Alone?" in ask.text else "You are a very old nurse."
@@ -295,6 +299,7 @@ def test_an_exception_in_an_agent_comes_with_both_tracebacks(program, own) -> No
     assert "return 1 / 0" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "exit"), [("0", 0), ("3", 1)])
 def test_sys_exit_ends_the_function(program, own, code, exit) -> None:
     program.run("run", own(f"import sys\ndef main(run): sys.exit({code})\n"), code=exit)
@@ -371,12 +376,14 @@ def main(run):
 """
 
 
+@pytest.mark.slow
 def test_an_agent_can_go_on_without_a_reply(program, serve, own) -> None:
     server = serve(lambda ask: Answer(mode=Mode.BROKEN) if ask.text == "Who?" else "ok")
     program.run("run", own(CATCHES, server), "--out", "R", "--quiet")
     assert "nobody: the model gave no reply" in rows(program.folder / "R", "t")[0]["text"]
 
 
+@pytest.mark.slow
 def test_tokens_end_the_run(program, serve, own) -> None:
     server = serve(lambda ask: "many words " * 20)
     err = failed(program, own(ASKS, server, limits={"tokens": 50}))
