@@ -302,3 +302,23 @@ def test_a_lost_workers_own_calls_are_not_carried_on() -> None:
         with pytest.raises(PeerLost, match="worker 0 on localhost was ended by signal 9; its log"):
             waits.result(WAIT_S)
         assert sleeper(0.0).result(WAIT_S) == 0.0
+
+
+def test_processes_lie_on_the_hosts_in_turn(tmp_path) -> None:
+    hosts = tmp_path / "hosts.yaml"
+    hosts.write_text("hosts: [{address: one, workers: 1}, {address: two, workers: 1}]\n")
+    with Cluster.from_hostfile(hosts, modules=MODULES) as cluster:
+        alone = [Echo.on(cluster.process), Echo.on(cluster.process)]
+        several = cluster.process.group(Echo, count=3)
+        where = []
+        for agent in [*alone, *several]:
+            with pytest.raises(RemoteFailure, match="ValueError: x") as caught:
+                agent.fail("x").result(WAIT_S)
+            where.append(caught.value.remote.where.rpartition(" ")[2])
+        assert where == ["one", "two", "one", "two", "one"]
+
+
+def test_a_listener_that_blocks_may_read(cluster) -> None:
+    room = ThreadRoom.on(cluster.worker(0))
+    asker = Asker.on(cluster.worker(0), "heard")
+    assert room.handle("who", asker).result(WAIT_S) == ["heard"]

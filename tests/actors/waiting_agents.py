@@ -2,7 +2,7 @@
 
 import asyncio
 
-from agentsim.actors import Agent, Environment
+from agentsim.actors import Agent, Environment, on
 
 
 class Asker(Agent):
@@ -76,4 +76,8 @@ class ThreadRoom(Environment):
     def ask_back(self, member):
         if self.inner is not None:
             return self.inner.ask_back(member).result()
+        return member.called().result()
+
+    @on("who")
+    def who(self, member):
         return member.called().result()
