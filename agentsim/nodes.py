@@ -59,9 +59,20 @@ class _Node:
     data: Link
     last_pulse_s: float
     pulse: Pulse = field(default_factory=Pulse)
-    noticed: bool = False
+    noticed: set[int] = field(default_factory=set)
+    given_up: set[int] = field(default_factory=set)
+    lost: bool = False
     models: dict[str, ModelReady] = field(default_factory=dict)
     serving: asyncio.Future[dict[str, ModelReady]] | None = None
+
+    def silences(self) -> dict[int, float]:
+        """Seconds since the last pulse of the node (NODE) and of each of its workers.
+
+        While the node is silent, nothing is known of its workers.
+        """
+        own_s = time.monotonic() - self.last_pulse_s
+        known = self.pulse.silent_s if own_s < 2 * _CHECK_S + 1 else {}
+        return {NODE: own_s, **known}
 
 
 @asynccontextmanager
@@ -309,23 +320,27 @@ class Nodes:
         while True:
             await asyncio.sleep(_CHECK_S)
             for node in self._nodes:
-                silent_s = time.monotonic() - node.last_pulse_s
-                who = f"the node of {node.plan.address}"
-                for worker, worker_s in node.pulse.silent_s.items():
-                    if worker_s > silent_s:
-                        silent_s, who = worker_s, f"worker {worker} on {node.plan.address}"
-                await self._judge(node, who, silent_s)
+                if node.lost:
+                    continue
+                for peer, silent_s in node.silences().items():
+                    await self._judge(node, peer, silent_s)
 
-    async def _judge(self, node: _Node, who: str, silent_s: float) -> None:
+    async def _judge(self, node: _Node, peer: int, silent_s: float) -> None:
+        """Tell of one peer that is silent: a worker, or the node itself (NODE)."""
         if silent_s < self._silence.notice_s:
-            node.noticed = False
+            node.noticed.discard(peer)
             return
-        if not node.noticed:
-            node.noticed = True
-            self._notice(f"{who} has been silent for {silent_s:.0f} s; waiting for it")
-        if silent_s > self._silence.notice_s + self._silence.grace_s:
-            text = f"{who} has been silent for {silent_s:.0f} s; its log: {node.handle.log}"
-            await self._inbox.put(PeerLost(text))
+        where = node.plan.address
+        who = f"the node of {where}" if peer == NODE else f"worker {peer} on {where}"
+        what = f"{who} has been silent for {silent_s:.0f} s"
+        if peer not in node.noticed:
+            node.noticed.add(peer)
+            self._notice(f"{what}; waiting for it")
+        if silent_s > self._silence.notice_s + self._silence.grace_s and peer not in node.given_up:
+            node.given_up.add(peer)
+            node.lost = peer == NODE
+            gone = self._workers_of(node) if peer == NODE else (peer,)
+            await self._inbox.put(PeerLost(f"{what}; its log: {node.handle.log}", gone))
 
     async def _lost(self, node: _Node) -> PeerLost:
         try:
@@ -336,13 +351,17 @@ class Nodes:
         if status is not None:
             how = f"was ended by signal {-status}" if status < 0 else f"exited with {status}"
         silent_s = time.monotonic() - node.last_pulse_s
-        workers = range(node.plan.first_worker, node.plan.first_worker + node.plan.workers)
-        further = [w for w, place in self._spawned.items() if self._nodes[place] is node]
+        node.lost = True
         return PeerLost(
             f"the node of {node.plan.address} {how}; last sign of life {silent_s:.1f} s before; "
             f"its log: {node.handle.log}",
-            (*workers, *further),
+            self._workers_of(node),
         )
+
+    def _workers_of(self, node: _Node) -> tuple[int, ...]:
+        workers = range(node.plan.first_worker, node.plan.first_worker + node.plan.workers)
+        further = [w for w, place in self._spawned.items() if self._nodes[place] is node]
+        return (*workers, *further)
 
     async def _close_node(self, node: _Node) -> None:
         # The node ends when its stdin does; the connection is closed after it, since a node also

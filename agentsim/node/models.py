@@ -148,10 +148,29 @@ class Models:
         return pools
 
     async def _call(self, sender: int, request: Request) -> None:
-        completion = await self._served[request.model].pool.complete(request)
+        served = self._served.get(request.model)
+        if served is None:
+            completion = _refused(request)
+        else:
+            completion = await served.pool.complete(request)
         first = not self._done[sender]
         self._done[sender].append(completion)
         if first:
             await asyncio.sleep(_FLUSH_S)
             batch = self._done.pop(sender)
             await self._send(Envelope(Kind.COMPLETIONS, sender, NODE, encode(batch)))
+
+
+def _refused(request: Request) -> Completion:
+    """The answer to a request for a model that is not served."""
+    return Completion(
+        request.session,
+        request.round,
+        request.agent,
+        request.step,
+        request.attempt,
+        text="",
+        finish_reason="error",
+        error=f"no model `{request.model}` is served here",
+        tries=0,
+    )
