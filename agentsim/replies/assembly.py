@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from agentsim.replies import vocabulary as words
 from agentsim.replies.numbers import NUMBER_WORDS, SCALES, read_digits, read_words, to_float
@@ -20,6 +21,9 @@ from agentsim.replies.quantities import (
 from agentsim.replies.roles import mark_range, role_of, without_numbering
 from agentsim.replies.rule import Rule
 from agentsim.replies.tokens import Kind, Token
+
+_BEFORE_A_SIGN: Final = frozenset(["is", "be", "are", "was", "choose", "pick", "guess"])
+"""Behind these words a dash with spaces around it may as well be a minus: `it is - 5`."""
 
 
 def assemble(tokens: list[Token], text: str, rule: Rule) -> list[Item]:
@@ -166,6 +170,8 @@ class _Assembly:
         if dash.text == "−":
             return token.start, False, sign_doubt
         separates = is_word or (before is not None and before.text == ")")
+        if before is not None and before.text in _BEFORE_A_SIGN:
+            return token.start, False, sign_doubt
         if self.rule.low < 0 or not (starts_line or separates):
             return token.start, False, sign_doubt
         if starts_line:

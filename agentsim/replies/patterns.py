@@ -73,6 +73,8 @@ LABELS: Final = _compile(
     rf"(?:^|\n |[-.:;,(|)→—–] |{_SO} )(?:(?:the|final|own|chosen|selected) )*{_NOUN} "
     rf"(?:{_ROUND} |{_IN_RANGE} |{_I_CHOOSE} )?{_PARENTHESIS}"
     rf"(?:is|:|=|→|\||-|–|—|(?<!number )(?:would be|will be)) {_FILL}$",
+    # "…, final answer 18"
+    r"(?:^|\n |[-.;,(|—–] )(?:(?:my|the|and|so|but) )*final (?:answer|guess|choice|pick|number) $",
     # a heading of its own: "### Answer", "Final answer"
     rf"(?:^|\n )(?:(?:my|the|final|your) )*{_NOUN} \n $",
     rf"<answer> {_FILL}$",

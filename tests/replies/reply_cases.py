@@ -1022,6 +1022,10 @@ KINDS = (
         "an answer that is taken back or replaced is not settled",
         (
             ("Answer: 22. Actually, 18", AMBIGUOUS),
+            ("My answer is 22, final answer 18", AMBIGUOUS),
+            ("Answer: 22, final answer 22", 22),
+            ("My number is – 5", AMBIGUOUS),
+            ("I choose - 22", AMBIGUOUS),
             ("Answer: 22. Scratch that.", AMBIGUOUS),
             ("I choose 50. No, 33.", AMBIGUOUS),
             ("My answer is 22. Wait, maybe 18.", AMBIGUOUS),
