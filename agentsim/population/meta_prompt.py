@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from agentsim.population import wording
 from agentsim.population.facts import Fact
 from agentsim.rpc.messages import Message
 
@@ -74,17 +75,23 @@ def question(facts: Sequence[Fact], reminder: str = "") -> Message:
     return Message("user", f"{text}\n\n{reminder}" if reminder else text)
 
 
-def reminder(absent: Sequence[Fact], contradicted: Sequence[Fact]) -> str:
-    """What to say when facts are missing from a reply, or something else stands there."""
+def reminder(absent: Sequence[Fact], contradicted: Sequence[Fact], *, english: bool = True) -> str:
+    """What to say when facts are missing from a reply, or something else stands there.
+
+    In English it gives the first words of a description that states what has no part of its own:
+    a small model takes them up where it does not follow the request.
+    """
     parts = []
     if absent:
         parts.append(f"does not state {_listed(absent)}")
     if contradicted:
         parts.append(f"contradicts {_listed(contradicted)}")
-    return (
-        f"An earlier reply was not used, since it {' and '.join(parts)}. Write a new one that "
-        "states these facts word for word."
-    )
+    text = f"An earlier reply was not used, since it {' and '.join(parts)}. Write a new one."
+    elsewhere = [fact for fact in (*absent, *contradicted) if fact.role == "other"]
+    if not english or not elsewhere:
+        return f"{text} It states these facts word for word."
+    start = ", your ".join(f"{wording.plain(f.name)} is {f.value}" for f in elsewhere)
+    return f'{text} Its description begins with: "Your {start}."'
 
 
 UNREADABLE = (

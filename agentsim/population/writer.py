@@ -200,7 +200,7 @@ class PersonaWriter:
         absent = self._with(Verdict.ABSENT)
         if not contradicted and not absent:
             return Status.OK, "", draft
-        self._reminder = meta_prompt.reminder(absent, contradicted)
+        self._reminder = meta_prompt.reminder(absent, contradicted, english=self._meta.english)
         if contradicted:
             return Status.AMBIGUOUS, f"contradicted: {_names(contradicted)}", None
         return Status.NO_ANSWER, f"absent: {_names(absent)}", None

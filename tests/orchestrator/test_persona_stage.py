@@ -28,7 +28,7 @@ GOOD = json.dumps(
         "age": 30,
         "gender": "f",
         "job": "clerk",
-        "description": "You live in a big town.",
+        "description": "You are calm, and you live in a big town by the sea.",
     }
 )
 BAD = "nothing of use"

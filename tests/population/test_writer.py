@@ -130,7 +130,11 @@ def test_the_reminder_names_what_was_wrong(adults: Population) -> None:
     person = begin(adults)
     first = person.prepare()
     told = facts(first)
-    text = good(first, description="You are calm and of few words.", age=told["age"] + 1)
+    text = good(
+        first,
+        description="You are calm and of few words, and you like the sea.",
+        age=told["age"] + 1,
+    )
     attempt, second = person.digest(reply(first, text))
     assert attempt.reason == "contradicted: age"
     assert second is not None
