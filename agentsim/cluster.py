@@ -41,8 +41,8 @@ from agentsim.actors.messages import (
     Setup,
     Value,
 )
-from agentsim.actors.proxy import Group, Proxy
-from agentsim.actors.refs import AgentRef
+from agentsim.actors.proxy import Group, Proxy, proxy_of
+from agentsim.actors.refs import AgentRef, GroupRef
 from agentsim.config.hostfile import Host, Hostfile
 from agentsim.errors import PeerLost, UserError
 from agentsim.launch import LocalLauncher
@@ -476,8 +476,8 @@ class Cluster:
                 if other not in self._gone:
                     self._post(other, [lost])
 
-    def _proxy(self, reference: AgentRef) -> Proxy:
-        return Proxy(reference, self._caller, self._find)
+    def _proxy(self, reference: AgentRef | GroupRef) -> Proxy | Group:
+        return proxy_of(reference, self._caller, self._find)
 
 
 async def _first(tasks: Sequence[asyncio.Task[None]]) -> None:

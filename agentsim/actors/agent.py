@@ -134,6 +134,11 @@ class Environment(Agent):
         Returns:
             What the listeners of each returned, in the order of `to`: a list for each.
         """
+        from agentsim.actors.proxy import Group  # it needs this module
+
+        if isinstance(to, Group):
+            answers: list[Any] = await to.handle(event, payload)
+            return answers
         placeholders = [proxy.handle(event, payload) for proxy in to]
         return [await placeholder for placeholder in placeholders]
 

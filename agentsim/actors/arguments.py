@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from agentsim.actors.codec import BadValue, Codec
-from agentsim.actors.refs import AgentRef, ResultRef
+from agentsim.actors.refs import AgentRef, GroupRef, Ref, ResultRef
 from agentsim.actors.wire import PLAIN
 
 _Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -22,7 +22,7 @@ class Arguments:
         proxy: makes a proxy from a reference.
     """
 
-    def __init__(self, codec: Codec, proxy: Callable[[AgentRef], Any]) -> None:
+    def __init__(self, codec: Codec, proxy: Callable[[AgentRef | GroupRef], Any]) -> None:
         self._codec = codec
         self._proxy = proxy
 
@@ -39,8 +39,8 @@ class Arguments:
         if not body:
             return (), {}
 
-        def stand_in(reference: AgentRef | ResultRef) -> Any:
-            if isinstance(reference, AgentRef):
+        def stand_in(reference: Ref) -> Any:
+            if not isinstance(reference, ResultRef):
                 return self._proxy(reference)
             if reference.call not in results:
                 raise BadValue(f"the result of call {reference.call} did not come with it")
@@ -61,7 +61,7 @@ class Arguments:
             return None
         return (args, kwargs) if all(map(_immutable, (*args, *kwargs.values()))) else None
 
-    def _agent(self, reference: AgentRef | ResultRef) -> Any:
+    def _agent(self, reference: Ref) -> Any:
         if isinstance(reference, ResultRef):
             raise BadValue("a result holds a placeholder, which only its owner keeps")
         return self._proxy(reference)

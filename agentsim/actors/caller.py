@@ -40,7 +40,7 @@ from agentsim.actors.placeholder import (
     WouldBlock,
     failure_of,
 )
-from agentsim.actors.refs import AgentRef, ResultRef
+from agentsim.actors.refs import AgentRef, GroupRef, Ref, ResultRef
 from agentsim.errors import PeerLost, RunError
 
 _log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class Caller:
         codec: Codec,
         post: Post,
         *,
-        proxy: Callable[[AgentRef], Any],
+        proxy: Callable[[AgentRef | GroupRef], Any],
         chain: Callable[[], tuple[int, ...]] = tuple,
         bell: Bell | None = None,
     ) -> None:
@@ -323,8 +323,8 @@ class Caller:
             )
         return body, tuple(needs), pins
 
-    def _at_home(self, reference: AgentRef | ResultRef) -> Any:
-        if isinstance(reference, AgentRef):
+    def _at_home(self, reference: Ref) -> Any:
+        if not isinstance(reference, ResultRef):
             return self._proxy(reference)
         raise BadValue("it holds a placeholder, which only its owner keeps")
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from agentsim.actors.reading import Reader, read_class, read_reference
-from agentsim.actors.refs import AgentRef, ResultRef
+from agentsim.actors.refs import Ref, ResultRef
 from agentsim.actors.shapes import Shape, find
 from agentsim.actors.wire import (
     KEY,
@@ -144,7 +144,7 @@ class Codec:
         needs = [ref for ref in writer.references if isinstance(ref, ResultRef)]
         return _bounded(body, f"the arguments of `{method}`"), needs
 
-    def find_refs(self, data: bytes | memoryview) -> list[AgentRef | ResultRef]:
+    def find_refs(self, data: bytes | memoryview) -> list[Ref]:
         """References in an encoded value, each once, without reading the rest of it.
 
         Raises:
@@ -161,7 +161,7 @@ class Codec:
     def decode(
         self,
         data: bytes | memoryview,
-        refs: Callable[[AgentRef | ResultRef], Any] | None = None,
+        refs: Callable[[Ref], Any] | None = None,
     ) -> Any:
         """The value in bytes that came from elsewhere.
 
@@ -174,7 +174,7 @@ class Codec:
             BadValue: the bytes are no value that this run can read.
         """
         classes: list[Shape] = []
-        references: list[AgentRef | ResultRef] = []
+        references: list[Ref] = []
         try:
             tree = _decoder.decode(_bounded_in(data))
             if type(tree) in PLAIN:
@@ -211,9 +211,7 @@ class Codec:
                 raise Refused("has too many containers inside each other") from error
         raise AssertionError("unreachable")
 
-    def _read_tables(
-        self, tree: list[Any]
-    ) -> tuple[list[Shape], list[AgentRef | ResultRef], list[Any]]:
+    def _read_tables(self, tree: list[Any]) -> tuple[list[Shape], list[Ref], list[Any]]:
         if len(tree) != 4 or type(tree[1]) is not list or type(tree[2]) is not list:
             raise BadValue("the tables of a value are damaged")
         classes = [read_class(item, self._find) for item in tree[1]]

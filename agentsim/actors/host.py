@@ -34,7 +34,7 @@ from agentsim.actors.messages import (
 )
 from agentsim.actors.outbox import Outbox, Post
 from agentsim.actors.outcomes import Outcomes, encode_result
-from agentsim.actors.refs import AgentRef
+from agentsim.actors.refs import AgentRef, GroupRef
 from agentsim.actors.residents import MANY, House, Method, Residents
 from agentsim.actors.threads import Threads, run
 from agentsim.actors.wire import PLAIN
@@ -80,7 +80,7 @@ class ActorHost:
         find: Callable[[str], type[Agent]],
         post: Post,
         *,
-        proxy: Callable[[AgentRef], Any],
+        proxy: Callable[[AgentRef | GroupRef], Any],
         threads: Threads,
         abandon: Callable[[Collection[int]], None],
     ) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, overload
 from agentsim.actors.agent import Agent, public_methods
 from agentsim.actors.caller import Caller
 from agentsim.actors.placeholder import GroupPlaceholder, Placeholder
-from agentsim.actors.refs import AgentRef
+from agentsim.actors.refs import AgentRef, GroupRef
 
 
 class Cluster(Protocol):
@@ -69,7 +69,8 @@ class Proxy:
 class Group(Sequence[Proxy]):
     """Stands for agents that were made together, over all workers.
 
-    A call on it reaches all of them in one message a worker and returns a `GroupPlaceholder`.
+    A call on it reaches all of them in one message a worker and returns a `GroupPlaceholder`. It
+    may be passed to agents and kept by them, e.g. as the children of an environment.
     """
 
     def __init__(
@@ -122,12 +123,24 @@ class Group(Sequence[Proxy]):
         _check(self, name)
         return partial(self._all, name)
 
+    def __agentsim_ref__(self) -> GroupRef:
+        return GroupRef(self._number, self._type, tuple(self._parts))
+
     def _whereabouts(self) -> tuple[int, list[int]]:
         """Its number, and its workers."""
         return self._number, [worker for worker, _, _ in self._parts]
 
     def _all(self, method: str, *args: Any, **kwargs: Any) -> GroupPlaceholder:
         return self._caller.call_many(self._number, self._parts, method, args, kwargs)
+
+
+def proxy_of(
+    reference: AgentRef | GroupRef, caller: Caller, find: Callable[[str], type[Agent]]
+) -> Proxy | Group:
+    """What stands for an agent, or for a group, where a reference arrived."""
+    if isinstance(reference, AgentRef):
+        return Proxy(reference, caller, find)
+    return Group(reference.group, reference.type, reference.parts, caller, find)
 
 
 def _check(proxy: Proxy | Group, name: str) -> None:

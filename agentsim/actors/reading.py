@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from agentsim.actors.arrays import read_array, read_scalar
-from agentsim.actors.refs import AgentRef, ResultRef
+from agentsim.actors.refs import AgentRef, GroupRef, Ref, ResultRef
 from agentsim.actors.shapes import Shape, member
 from agentsim.actors.simple import read_simple
 from agentsim.actors.wire import MAX_DEPTH, PLAIN, BadValue, Kind, Mark
@@ -19,20 +19,36 @@ _PARTS_DEPTH: Final = 4
 C = TypeVar("C", bound=Sized)
 
 
-def read_reference(item: object) -> AgentRef | ResultRef:
+_KINDS: Final[dict[int, Any]] = {2: ResultRef, 3: GroupRef, 4: AgentRef}
+_LARGEST_GROUP: Final = 1_000_000_000
+
+
+def read_reference(item: object) -> Ref:
     """A reference from its list.
 
     Raises:
         BadValue: it is none.
     """
-    if type(item) is not list or len(item) not in (2, 4):
-        raise BadValue("a reference is neither of an agent nor of a result")
-    kind: Any = ResultRef if len(item) == 2 else AgentRef
+    if type(item) is not list or len(item) not in _KINDS:
+        raise BadValue("a reference is neither of an agent, nor of a group, nor of a result")
     try:
-        reference: AgentRef | ResultRef = msgspec.convert(item, kind)
-        return reference
+        reference: Ref = msgspec.convert(item, _KINDS[len(item)])
     except msgspec.ValidationError as error:
         raise BadValue(f"a reference has parts that do not fit: {error}") from error
+    if isinstance(reference, GroupRef):
+        _check_parts(reference.parts)
+    return reference
+
+
+def _check_parts(parts: tuple[tuple[int, int, int], ...]) -> None:
+    """Every agent of a group is in one part, and there are not absurdly many."""
+    total = 0
+    for worker, first, count in parts:
+        if worker < 0 or first != total or count < 1:
+            raise BadValue("the parts of a group do not follow each other")
+        total += count
+    if total > _LARGEST_GROUP:
+        raise BadValue(f"a group claims {total} agents")
 
 
 def read_class(item: object, find: Callable[[str], Shape]) -> Shape:

@@ -21,6 +21,20 @@ class AgentRef(Struct, frozen=True, array_like=True):
     type: str
 
 
+class GroupRef(Struct, frozen=True, array_like=True):
+    """All agents of a group.
+
+    Attributes:
+        group: its number, unique in a run.
+        type: class path of its agents.
+        parts: (worker, first agent, count) of each part, in order of agents.
+    """
+
+    group: int
+    type: str
+    parts: tuple[tuple[int, int, int], ...]
+
+
 class ResultRef(Struct, frozen=True, array_like=True):
     """The result of a call, kept by the worker that carried it out.
 
@@ -31,3 +45,7 @@ class ResultRef(Struct, frozen=True, array_like=True):
 
     worker: int
     call: int
+
+
+Ref = AgentRef | GroupRef | ResultRef
+"""What may stand in a value for something that lives elsewhere."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from agentsim.actors.arrays import array_parts, scalar_parts
-from agentsim.actors.refs import AgentRef, ResultRef
+from agentsim.actors.refs import AgentRef, GroupRef, Ref, ResultRef
 from agentsim.actors.refusals import refuse
 from agentsim.actors.shapes import Shape, member_value, shape_of
 from agentsim.actors.simple import BY_TYPE
@@ -25,7 +26,7 @@ from agentsim.actors.wire import (
 )
 from agentsim.errors import UserError
 
-REFERENCES: Final = (AgentRef, ResultRef)
+REFERENCES: Final = (AgentRef, GroupRef, ResultRef)
 STANDS_FOR: Final = "__agentsim_ref__"
 """Method of what stands for something elsewhere; gives its reference."""
 
@@ -62,7 +63,7 @@ class Writer:
         self.shapes = shapes
         self.plain = SURE if careful else PLAIN
         self.classes: dict[type, int] = {}
-        self.references: dict[AgentRef | ResultRef, int] = {}
+        self.references: dict[Ref, int] = {}
         self.pins: list[Any] = []
 
     def write(self, value: Any, depth: int) -> Any:
@@ -82,13 +83,7 @@ class Writer:
     def tables(self) -> tuple[list[Any], list[Any]]:
         """Classes as paths and names of fields; references as lists."""
         classes = [[self.shapes[kind].path, *self.shapes[kind].fields] for kind in self.classes]
-        references = [
-            [ref.worker, ref.group, ref.index, ref.type]
-            if isinstance(ref, AgentRef)
-            else [ref.worker, ref.call]
-            for ref in self.references
-        ]
-        return classes, references
+        return classes, [msgspec.to_builtins(ref) for ref in self.references]
 
     def _text(self, value: str, _: int) -> str:
         """A str, if it is Unicode."""

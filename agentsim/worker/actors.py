@@ -14,8 +14,8 @@ from agentsim.actors.codec import Codec
 from agentsim.actors.find import find_agent, unpack
 from agentsim.actors.host import ActorHost, current_chain
 from agentsim.actors.messages import ActorMessage, Done, DoneMany, Lost, Setup, Value
-from agentsim.actors.proxy import Proxy
-from agentsim.actors.refs import AgentRef
+from agentsim.actors.proxy import Group, Proxy, proxy_of
+from agentsim.actors.refs import AgentRef, GroupRef
 from agentsim.actors.threads import Threads
 
 _log = logging.getLogger(__name__)
@@ -91,8 +91,8 @@ class Actors:
         """
         return find_agent(path, self._modules)
 
-    def _proxy(self, reference: AgentRef) -> Proxy:
-        return Proxy(reference, self.caller, self.find)
+    def _proxy(self, reference: AgentRef | GroupRef) -> Proxy | Group:
+        return proxy_of(reference, self.caller, self.find)
 
     def _post(self, to: int, messages: Sequence[ActorMessage]) -> None:
         if to == self._worker:

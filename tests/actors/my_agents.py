@@ -135,3 +135,25 @@ class Member(Agent):
 
     def ears(self) -> list[str]:
         return self.heard
+
+
+class Region(Environment):
+    """Has places as children, on other workers."""
+
+    def __init__(self, places, level: float = 0.0) -> None:
+        self.places = places
+        self.level = level
+
+    def mean(self) -> float:
+        return self.level
+
+    async def total(self) -> float:
+        """What the children add up to: their numbers come as one column."""
+        return sum(await self.places.mean())
+
+    async def tell(self, text: str) -> list[list[object]]:
+        return await self.emit("heard", text, to=self.places)
+
+    @on("heard")
+    def listen(self, text: str) -> float:
+        return self.level

@@ -20,6 +20,7 @@ from my_agents import (
     Echo,
     Member,
     Plan,
+    Region,
     Sleeper,
     Square,
 )
@@ -246,6 +247,15 @@ def test_an_environment_is_visited_by_many_at_once(cluster) -> None:
     square = Square.on(cluster)
     visits = [square.visit(0.2) for _ in range(20)]
     assert max(v.result(WAIT_S) for v in visits) == 20
+
+
+def test_an_environment_has_children_and_adds_up_what_they_say(cluster) -> None:
+    places = cluster.group(Region, [(None, float(i)) for i in range(50)])
+    region = Region.on(cluster, places)
+    assert region.total().result(WAIT_S) == sum(range(50))
+    assert region.tell("hello").result(WAIT_S) == [[float(i)] for i in range(50)]
+    world = Region.on(cluster, cluster.group(Region, [(places, 1.0), (places, 2.0)]))
+    assert world.total().result(WAIT_S) == 3.0
 
 
 # --- processes
