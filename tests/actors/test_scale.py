@@ -73,6 +73,7 @@ def test_memory_stays_flat_over_a_million_calls(cluster, capsys) -> None:
     assert not cluster._caller._fetching
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_wait_without_a_thread_each(cluster, capsys) -> None:
     gate = Gate.on(cluster.worker(1))
     walkers = cluster.worker(0).group(Walker, count=MANY)
@@ -95,6 +96,7 @@ def test_a_hundred_thousand_wait_without_a_thread_each(cluster, capsys) -> None:
         print(f"\n{2 * MANY} waited in {time.monotonic() - began:.1f} s, threads: {threads}")
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_wait_for_one_agent_in_their_order(cluster, capsys) -> None:
     agent = Echo.on(cluster.worker(0))
     walkers = cluster.worker(1).group(Walker, count=MANY)

@@ -151,6 +151,7 @@ def test_a_server_that_cannot_be_used_is_told_at_once(program, model_server, llm
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_nobody_listens_there(program, llm) -> None:
     _, err = program.run("run", llm("http://127.0.0.1:9/v1"), "--out", "R", code=1, timeout_s=100)
     assert "http://127.0.0.1:9/v1" in err
@@ -175,6 +176,7 @@ def test_a_missing_key_is_told_before_anything_starts(program, llm) -> None:
     assert not (program.folder / "R").exists()
 
 
+@pytest.mark.slow
 def test_tokens_end_the_run(program, model_server, llm) -> None:
     url = model_server()
     _, err = program.run("run", llm(url), "--set", "limits.tokens=200", "--out", "R", code=1)
@@ -182,6 +184,7 @@ def test_tokens_end_the_run(program, model_server, llm) -> None:
     assert summary(program)["run"]["state"] == "failed"
 
 
+@pytest.mark.slow
 def test_wall_time_ends_the_run(program, model_server, llm) -> None:
     url = model_server("--mode", "never", "--after", str(PROBES))
     file = llm(url, timeout_s=60.0)
