@@ -47,6 +47,7 @@ async def run(loaded: Loaded, path: Path, observer: Observer, command: str = "")
             tokens = await personas.write(loaded, record, nodes, observer)
             if writes:
                 await nodes.serve(plays)
+            observer.stage(f"placing {scenario.agents:,} agents")
             format = reply_format(scenario, structured=nodes.structured())
             record.note(endpoints=nodes.endpoints(), reply_format=format if plays else None)
             await set_up(nodes, scenario, game, run_plan, format=format, window=nodes.window)
@@ -57,6 +58,7 @@ async def run(loaded: Loaded, path: Path, observer: Observer, command: str = "")
                 directory=record.directory,
                 observer=observer,
             ).run()
+            observer.stage("summing up")
 
 
 def _starting(run_plan: plan.RunPlan, loaded: Loaded) -> str:
