@@ -25,6 +25,7 @@ from typing import Any
 import msgspec
 import uvloop
 
+from agentsim import launch
 from agentsim.actors.agent import Agent, type_path
 from agentsim.actors.batches import batches
 from agentsim.actors.caller import Caller
@@ -45,7 +46,6 @@ from agentsim.actors.proxy import Group, Proxy, proxy_of
 from agentsim.actors.refs import AgentRef, GroupRef
 from agentsim.config.hostfile import Host, Hostfile
 from agentsim.errors import PeerLost, UserError
-from agentsim.launch import LocalLauncher
 from agentsim.nodes import Nodes, open_nodes
 from agentsim.plan import RunPlan, place
 from agentsim.rpc.codec import decode
@@ -113,6 +113,7 @@ class Cluster:
         self._modules = tuple(modules)
         for name in self._modules:
             importlib.import_module(name)
+        self._hostfile = hostfile
         hosts = place(hostfile)
         self._plan = RunPlan(hosts, (), sessions_at_once=1, actions=0)
         self._threads = threads
@@ -370,7 +371,7 @@ class Cluster:
         with tempfile.TemporaryDirectory(prefix="agentsim-logs-") as folder:
             log_dir = self._log_dir or Path(folder)
             log_dir.mkdir(parents=True, exist_ok=True)
-            launcher = LocalLauncher(log_dir)
+            launcher = launch.make(self._hostfile, log_dir, {})
             async with (
                 open_nodes(self._plan, launcher, {}, _log.warning) as nodes,
                 self.attached(nodes) as broken,

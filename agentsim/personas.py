@@ -19,12 +19,11 @@ from typing import Any
 
 import msgspec
 
-from agentsim import plan, serving
+from agentsim import launch, plan, serving
 from agentsim.config import Hostfile, Loaded, LoadedWorkflow, Population
 from agentsim.config.models import LanguageModel, OpenAI
 from agentsim.config.population import ModelWriter
 from agentsim.errors import UserError
-from agentsim.launch import LocalLauncher
 from agentsim.nodes import Nodes, open_nodes
 from agentsim.orchestrator.limits import check_tokens
 from agentsim.orchestrator.observer import Watcher
@@ -238,7 +237,7 @@ async def _nodes(
     try:
         async with open_nodes(
             plan.without_workers(order.hostfile),
-            LocalLauncher(logs, keys),
+            launch.make(order.hostfile, logs, keys),
             {PERSONAS: writer.model},
             observer.notice,
         ) as nodes:

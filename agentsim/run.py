@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentsim import personas, plan
+from agentsim import launch, personas, plan
 from agentsim.config import Loaded
 from agentsim.config.models import LANGUAGE_MODELS, LlamaCpp
 from agentsim.games.guess_average import GuessAverageSpec
-from agentsim.launch import LocalLauncher
 from agentsim.nodes import open_nodes
 from agentsim.orchestrator.observer import Observer
 from agentsim.orchestrator.play import Play, RunSpec
@@ -17,7 +16,14 @@ from agentsim.record import Record, refuse_existing
 from agentsim.rpc.messages import PERSONAS, PLAYERS
 
 
-async def run(loaded: Loaded, path: Path, observer: Observer, command: str = "") -> None:
+async def run(
+    loaded: Loaded,
+    path: Path,
+    observer: Observer,
+    command: str = "",
+    *,
+    launcher: launch.MakeLauncher | None = None,
+) -> None:
     """Play a scenario; everything about it ends up in the directory `path`.
 
     Args:
@@ -25,6 +31,7 @@ async def run(loaded: Loaded, path: Path, observer: Observer, command: str = "")
         path: the run's directory; must not exist.
         observer: is told how it goes.
         command: what the user asked for, for the manifest.
+        launcher: starts the nodes; None: what the hostfile says.
 
     Raises:
         UserError: something is missing; nothing was started.
@@ -42,8 +49,12 @@ async def run(loaded: Loaded, path: Path, observer: Observer, command: str = "")
     async with Record(loaded, run_plan, path, command) as record:
         await personas.draw(loaded, record.directory.personas, observer)
         observer.stage(_starting(run_plan, loaded))
-        launcher = LocalLauncher(record.directory.logs, api_keys)
-        async with open_nodes(run_plan, launcher, writes or plays, observer.notice) as nodes:
+        logs = record.directory.logs
+        if launcher is None:
+            starter = launch.make(loaded.hostfile, logs, api_keys)
+        else:
+            starter = launcher(logs, api_keys)
+        async with open_nodes(run_plan, starter, writes or plays, observer.notice) as nodes:
             tokens = await personas.write(loaded, record, nodes, observer)
             if writes:
                 await nodes.serve(plays)

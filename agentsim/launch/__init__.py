@@ -2,5 +2,6 @@
 
 from agentsim.launch.base import Launcher, NodeHandle
 from agentsim.launch.local import LocalLauncher
+from agentsim.launch.make import MakeLauncher, make
 
-__all__ = ["Launcher", "LocalLauncher", "NodeHandle"]
+__all__ = ["Launcher", "LocalLauncher", "MakeLauncher", "NodeHandle", "make"]

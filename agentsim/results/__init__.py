@@ -15,13 +15,14 @@ from agentsim.results.manifest import (
 from agentsim.results.parts import compact
 from agentsim.results.rebuild import rebuild
 from agentsim.results.recorded import RecordedAttempts
-from agentsim.results.records import RunEnd, RunStart, to_json
+from agentsim.results.records import Event, RunEnd, RunStart, from_json, to_json
 from agentsim.results.rounds import RoundColumns, RoundGatherer
 from agentsim.results.summary import read_summary, summarise, write_summary
 from agentsim.results.tables import TableWriter, write_round
 from agentsim.results.workflow import write_workflow_tables
 
 __all__ = [
+    "Event",
     "Frame",
     "Grouping",
     "Journal",
@@ -38,6 +39,7 @@ __all__ = [
     "compact",
     "default_path",
     "frames",
+    "from_json",
     "load_run",
     "make_manifest",
     "read_manifest",

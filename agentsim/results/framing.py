@@ -58,6 +58,8 @@ class Kind(IntEnum):
     """
     ROW = 7
     """MessagePack of `workflow.Row`: one row of a table of a user's program."""
+    EVENT = 8
+    """JSON of `records.Event`: something that happened to the run, e.g. a worker was replaced."""
 
 
 class Frame(NamedTuple):

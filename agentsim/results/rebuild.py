@@ -106,7 +106,7 @@ class _Rebuild:
                 self._groupings[groups.session] = Grouping.of(groups)
             case Kind.SETTLE:
                 self._settle(codec.decode(frame.body, Settle))
-            case Kind.END | Kind.ROW:
+            case Kind.END | Kind.ROW | Kind.EVENT:
                 pass
 
     def _take_answers(self, answers: Answers) -> None:

@@ -1,6 +1,6 @@
-"""What the journal's first and last records say. Attempts, answers and settlements are wire types.
+"""What the journal says of the run itself. Attempts, answers and settlements are wire types.
 
-Both are JSON, so that a person can read them with `strings`.
+These are JSON, so that a person can read them with `strings`.
 """
 
 from __future__ import annotations
@@ -49,16 +49,39 @@ class RunEnd(Struct, frozen=True):
     ended: str = ""
 
 
-_Record = TypeVar("_Record", RunStart, RunEnd)
+EventKind = Literal["resumed", "restarted", "moved", "lost", "stale", "disk_full", "room"]
 
 
-def to_json(record: RunStart | RunEnd) -> bytes:
-    """The body of a RUN or END frame."""
+class Event(Struct, frozen=True):
+    """Something that happened to a run and changes no result.
+
+    Attributes:
+        kind: `resumed`: the run went on; `lost`: a worker or node is gone; `restarted`: a worker's
+            agents go on in a new worker of the same host; `moved`: on another host; `stale`: what a
+            lost worker still sent was dropped; `disk_full`, `room`: the disk, and again.
+        text: what happened, for people; one line.
+        worker: whom it is about; None: the whole run.
+        tokens: that were used and belong to no attempt in the journal.
+        at: UTC, ISO 8601.
+    """
+
+    kind: EventKind
+    text: str
+    worker: int | None = None
+    tokens: int = 0
+    at: str = ""
+
+
+_Record = TypeVar("_Record", RunStart, RunEnd, Event)
+
+
+def to_json(record: RunStart | RunEnd | Event) -> bytes:
+    """The body of a RUN, END or EVENT frame."""
     return msgspec.json.encode(record)
 
 
 def from_json(body: bytes, type: type[_Record]) -> _Record:
-    """The record in the body of a RUN or END frame.
+    """The record in the body of a RUN, END or EVENT frame.
 
     Raises:
         msgspec.DecodeError: the body is not such a record.

@@ -10,13 +10,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from agentsim import chat, personas
+from agentsim import chat, launch, personas
 from agentsim.chat import Model, Persona
 from agentsim.cluster import Cluster
 from agentsim.config import LoadedWorkflow
 from agentsim.config.models import LanguageModel, LlamaCpp
 from agentsim.errors import LimitReached, PeerLost, UserError
-from agentsim.launch import LocalLauncher
 from agentsim.nodes import Nodes, open_nodes
 from agentsim.plan import RunPlan, place
 from agentsim.record import Record
@@ -62,7 +61,7 @@ async def run_workflow(
     async with Record(loaded, plan, path, command) as record:
         await personas.draw(loaded, record.directory.personas, observer)
         observer.stage(_starting(plan, scenario.model))
-        launcher = LocalLauncher(record.directory.logs, api_keys)
+        launcher = launch.make(loaded.hostfile, record.directory.logs, api_keys)
         async with open_nodes(plan, launcher, writes or models, observer.notice) as nodes:
             tokens = await personas.write(loaded, record, nodes, observer)
             if writes:

@@ -1,0 +1,25 @@
+"""Which launcher a hostfile asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from agentsim.config.hostfile import Hostfile
+from agentsim.launch.base import Launcher
+from agentsim.launch.local import LocalLauncher
+
+MakeLauncher = Callable[[Path, Mapping[str, str]], Launcher]
+"""Gives a launcher for a run, from the directory of its logs and the keys of its models' endpoints
+by the names of their variables."""
+
+
+def make(hostfile: Hostfile, log_dir: Path, api_keys: Mapping[str, str]) -> Launcher:
+    """The launcher that a hostfile names.
+
+    Args:
+        hostfile: of the run.
+        log_dir: where nodes, workers and model servers log.
+        api_keys: of model endpoints, by the name of their variable.
+    """
+    return LocalLauncher(log_dir, api_keys)
