@@ -12,12 +12,13 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from agentsim.config.models import LanguageModel, OpenAI
-from agentsim.models.endpoint_pool import EndpointEvent, EndpointPool
+from agentsim.models.endpoint_pool import EndpointEvent, EndpointPool, EndpointStats
+from agentsim.node.servers import Servers
 from agentsim.rpc.codec import decode, encode
 from agentsim.rpc.control import ModelReady
 from agentsim.rpc.envelope import NODE, Envelope, Kind
 from agentsim.rpc.messages import Completion, Request
-from agentsim.serving import ModelServer, server_key, start
+from agentsim.serving import server_key
 
 _log = logging.getLogger(__name__)
 # Completions that arrive within this time travel to who asked in one message.
@@ -44,6 +45,8 @@ class Models:
         send: delivers an envelope to who asked.
         log_dir: where servers log.
         api_keys: of endpoints, by the name of the variable that holds each.
+        servers: of this machine, where runs share them; None: this run's own, in `log_dir`.
+        user: what the run is called among those that share servers.
     """
 
     def __init__(
@@ -52,12 +55,14 @@ class Models:
         *,
         log_dir: Path,
         api_keys: Mapping[str, str],
+        servers: Servers | None = None,
+        user: str = "",
     ) -> None:
         self._send = send
-        self._log_dir = log_dir
         self._api_keys = api_keys
         self._served: dict[str, _Served] = {}
-        self._servers: dict[str, ModelServer] = {}
+        self._servers = servers or Servers(log_dir)
+        self._user = user
         self._tokens = 0
         self._done: dict[int, list[Completion]] = defaultdict(list)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -69,10 +74,15 @@ class Models:
         tokens = sum(s.prompt_tokens + s.completion_tokens for s in stats)
         return sum(s.in_flight for s in stats), self._tokens + tokens
 
+    def stats(self) -> list[tuple[LanguageModel, list[str], EndpointStats]]:
+        """What each model in use is doing: the model, its servers' base URLs, counts."""
+        first = {id(served.pool): served for served in self._served.values()}
+        return [(s.spec, s.ready.endpoints, s.pool.stats()) for s in first.values()]
+
     async def serve(self, models: Mapping[str, str]) -> dict[str, ModelReady]:
         """Serve these models and no others; what is served already goes on.
 
-        Servers that nobody needs any more are stopped first, so that their memory is free. Models
+        Servers that nobody needs any more are given up first, so that their memory is free. Models
         that need the same server share it.
 
         Args:
@@ -99,7 +109,7 @@ class Models:
             task.add_done_callback(self._tasks.discard)
 
     async def stop(self) -> None:
-        """Cancel what is under way and end the servers."""
+        """Cancel what is under way and give up the servers."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -117,24 +127,18 @@ class Models:
                 stats = pool.stats()
                 self._tokens += stats.prompt_tokens + stats.completion_tokens
                 await pool.close()
-        keys = {server_key(spec) for spec in wanted.values()}
-        for key in [key for key in self._servers if key not in keys]:
-            await self._servers.pop(key).stop()
+        await self._servers.release(self._user, but={server_key(s) for s in wanted.values()})
 
     async def _begin(self, spec: LanguageModel) -> _Served:
         """Start the model's server where it is ours and not running, and try the endpoints."""
         for served in self._served.values():
             if served.spec == spec:
                 return served
-        key = server_key(spec)
         if isinstance(spec, OpenAI):
             urls, concurrency = [spec.base_url], spec.concurrency
             api_key = self._api_keys.get(spec.api_key_env) if spec.api_key_env else None
         else:
-            assert key is not None
-            if key not in self._servers:
-                self._servers[key] = await start(spec, log_dir=self._log_dir)
-            server = self._servers[key]
+            server = await self._servers.acquire(self._user, spec)
             urls, api_key, concurrency = [server.base_url], server.api_key, spec.slots
         pool = EndpointPool(spec, urls, api_key=api_key, concurrency=concurrency, on_event=_note)
         await pool.start()

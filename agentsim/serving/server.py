@@ -21,12 +21,16 @@ class ModelServer(Protocol):
         api_key: what the server wants as a bearer token; made for this server alone.
         log_path: where its output goes.
         slots: requests that it serves at the same time.
+        pid: of its process; None before `start`.
     """
 
     base_url: str
     api_key: str
     log_path: Path
     slots: int
+
+    @property
+    def pid(self) -> int | None: ...
 
     async def start(self) -> str:
         """Starts it and waits until it answers; returns `base_url`.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentsim.config.models import LlamaCpp, OpenAI
-from agentsim.node import models as module
+from agentsim.node import servers as module
 from agentsim.node.models import Models
 from agentsim.rpc.codec import decode, encode
 from agentsim.rpc.envelope import NODE, ORCHESTRATOR, Envelope, Kind
@@ -25,6 +25,9 @@ class FakeServer:
         self.base_url = base_url
         self.api_key = "key"
         self.running = True
+
+    def poll(self) -> int | None:
+        return None if self.running else 0
 
     async def stop(self) -> None:
         self.running = False
