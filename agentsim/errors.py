@@ -11,6 +11,7 @@ AgentsimError
     ├── LimitReached     a limit of the scenario ended the run
     ├── WorkflowFailed   the user's own function raised; the message has its traceback
     └── ResultsError     the run directory cannot be written or read
+        └── DiskFull     there is no room: worth waiting for
 
 Anything else that reaches the command line is a bug of ours: exit 70, with where the log is.
 """
@@ -18,6 +19,7 @@ Anything else that reaches the command line is a bug of ours: exit 70, with wher
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 class AgentsimError(Exception):
@@ -139,3 +141,17 @@ class WorkflowFailed(RunError):
 
 class ResultsError(RunError):
     """The run directory cannot be written or read."""
+
+
+class DiskFull(ResultsError):
+    """There is no room on the disk, or the user's quota is used up: trying again later may do.
+
+    Attributes:
+        folder: where room is wanted.
+        quota: whether it is a quota that is used up; how much of it is free cannot be told.
+    """
+
+    def __init__(self, message: str, folder: Path, *, quota: bool = False) -> None:
+        super().__init__(message)
+        self.folder = folder
+        self.quota = quota

@@ -25,6 +25,7 @@ from agentsim.config.models import LanguageModel, OpenAI
 from agentsim.config.population import ModelWriter
 from agentsim.errors import UserError
 from agentsim.nodes import Nodes, open_nodes
+from agentsim.orchestrator.ledger import Ledger
 from agentsim.orchestrator.limits import check_tokens
 from agentsim.orchestrator.observer import Watcher
 from agentsim.orchestrator.personas import People, Stage, by_person
@@ -104,7 +105,8 @@ async def make(order: Order, observer: Watcher) -> None:
             people = people_of(
                 order.population, writer, (order.agents, order.sessions, order.seed), nodes
             )
-            written = await Stage(nodes, people, journal=journal, observer=observer).run(known)
+            ledger = Ledger(journal, observer.notice)
+            written = await Stage(nodes, people, ledger=ledger, observer=observer).run(known)
         await asyncio.to_thread(_write, order, written)
         end = RunEnd("finished", wall_s=time.monotonic() - began_s, ended=_now())
         journal.append(Kind.END, to_json(end))
@@ -177,7 +179,7 @@ async def write(
     stage = Stage(
         nodes,
         people_of(population, writer, size, nodes),
-        journal=record.journal,
+        ledger=Ledger(record.journal, observer.notice),
         observer=observer,
         spent=lambda tokens: check_tokens(tokens, scenario.limits),
     )

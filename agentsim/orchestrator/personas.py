@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,11 +11,12 @@ from typing import Protocol
 from agentsim.config.population import Population
 from agentsim.errors import ModelError
 from agentsim.ids import Round
+from agentsim.orchestrator.ledger import Ledger
 from agentsim.orchestrator.observer import Watcher, Writing
 from agentsim.population import Meta, PersonaWriter, Written, facts_of, sample
 from agentsim.population.writer import ROUND
-from agentsim.results import Journal, RecordedAttempts
 from agentsim.results import Kind as Record
+from agentsim.results import RecordedAttempts
 from agentsim.rpc.codec import decode, encode
 from agentsim.rpc.envelope import Envelope, Kind
 from agentsim.rpc.messages import PERSONAS, Attempt, Completion, Request
@@ -103,7 +103,7 @@ class Stage:
     Args:
         nodes: they serve the model `personas`.
         people: who is to be written.
-        journal: takes every attempt.
+        ledger: takes every attempt.
         observer: is told how it goes.
         spent: is told the tokens so far, and may raise to end the stage.
 
@@ -117,7 +117,7 @@ class Stage:
         nodes: Nodes,
         people: People,
         *,
-        journal: Journal,
+        ledger: Ledger,
         observer: Watcher,
         spent: Callable[[int], None] = lambda tokens: None,
     ) -> None:
@@ -125,7 +125,7 @@ class Stage:
         self.recorded: dict[int, RecordedAttempts] = {}
         self._nodes = nodes
         self._people = people
-        self._journal = journal
+        self._ledger = ledger
         self._observer = observer
         self._spent = spent
         # A few more than the servers take, so that none waits for this loop.
@@ -146,7 +146,7 @@ class Stage:
 
         Raises:
             ModelError: the model's servers give no replies.
-            AgentsimError: a node was lost, or the disk is full.
+            AgentsimError: a node was lost, or the journal cannot be written.
         """
         todo = self._recalled(known or {})
         self._observer.wrote(self._progress)
@@ -156,7 +156,7 @@ class Stage:
             if envelope.kind is Kind.COMPLETIONS:
                 await self._take(decode(envelope.body, list[Completion]))
                 await self._fill(todo)
-        await asyncio.to_thread(self._journal.sync)
+        await self._ledger.sync()
         done = [written for written in self._written if written is not None]
         assert len(done) == len(self._people)
         return done
@@ -193,7 +193,7 @@ class Stage:
             attempts.append(attempt)
             if request is not None:
                 again.append(request)
-        self._record(attempts)
+        await self._record(attempts)
         for attempt in attempts:
             person = desk.open[attempt.session, attempt.agent]
             self.tokens += attempt.prompt_tokens + attempt.completion_tokens
@@ -206,15 +206,15 @@ class Stage:
         if again:
             await self._nodes.ask(node, again)
         if time.monotonic() - self._synced_s > _SYNC_S:
-            await asyncio.to_thread(self._journal.sync)
+            await self._ledger.sync()
             self._synced_s = time.monotonic()
 
-    def _record(self, attempts: Sequence[Attempt]) -> None:
-        offset = self._journal.append(Record.ATTEMPTS, encode(attempts))
+    async def _record(self, attempts: Sequence[Attempt]) -> None:
+        offset = await self._ledger.append(Record.ATTEMPTS, encode(attempts))
         for session, count in Counter(attempt.session for attempt in attempts).items():
             if session not in self.recorded:
                 key = Round(session, ROUND)
-                self.recorded[session] = RecordedAttempts(self._journal.path, key)
+                self.recorded[session] = RecordedAttempts(self._ledger.path, key)
             self.recorded[session].add(offset, count)
 
     def _note(self, person: PersonaWriter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import threading
@@ -33,6 +34,7 @@ class Journal:
         self._fd = fd
         self._end = end
         self._failed = ""
+        self._torn = False
         self._sync_lock = threading.Lock()
 
     @classmethod
@@ -91,7 +93,8 @@ class Journal:
     def append(self, kind: Kind, body: bytes | memoryview) -> int:
         """Write one frame; it is with the operating system when this returns.
 
-        When writing fails (disk full), the file is cut back at the last whole frame.
+        When writing fails, the file is cut back at the last whole frame, and the same frame may be
+        tried again.
 
         Args:
             kind: what the body is.
@@ -101,6 +104,7 @@ class Journal:
             The offset of the frame.
 
         Raises:
+            DiskFull: there is no room; nothing was appended.
             ResultsError: the file could not be written, or the body is too large.
         """
         if self._failed:
@@ -149,6 +153,8 @@ class Journal:
         left = [memoryview(part) for part in parts if len(part)]
         total = sum(len(part) for part in left)
         try:
+            if self._torn:
+                self._cut_back()
             while left:
                 written = os.writev(self._fd, left)
                 while left and written >= len(left[0]):
@@ -156,18 +162,23 @@ class Journal:
                 if written:
                     left[0] = left[0][written:]
         except OSError as error:
-            self._cut_back()
+            self._tear()
             raise failure(self.path, "cannot write the journal", error) from error
         except BaseException:
-            self._cut_back()
+            self._tear()
             raise
         self._end += total
 
+    def _tear(self) -> None:
+        """Cut off the part of a frame that was written; some file systems need room even for that,
+        and then it is cut before the next frame."""
+        self._torn = True
+        with contextlib.suppress(OSError):
+            self._cut_back()
+
     def _cut_back(self) -> None:
-        try:
-            os.ftruncate(self._fd, self._end)
-        except OSError as error:
-            self._failed = f"a frame was cut short ({error.strerror})"
+        os.ftruncate(self._fd, self._end)
+        self._torn = False
 
 
 def _lock(path: Path, fd: int) -> None:

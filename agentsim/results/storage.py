@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from agentsim.errors import ResultsError
+from agentsim.errors import DiskFull, ResultsError
 
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_ROOM = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "the disk quota is used up"}
 
 
 def failure(path: Path, what: str, error: OSError) -> ResultsError:
-    """The error to raise for a file operation that failed.
+    """The error to raise for a file operation that failed; `DiskFull` where room would help.
 
     Args:
         path: the file or directory.
@@ -26,8 +26,12 @@ def failure(path: Path, what: str, error: OSError) -> ResultsError:
         error: what the operating system said.
     """
     cause = error.strerror or str(error)
-    if error.errno in _DISK_FULL:
-        cause = f"the disk is full ({cause}); what was completed is kept"
+    if error.errno in _NO_ROOM:
+        cause = f"{_NO_ROOM[error.errno]} ({cause}); what was completed is kept"
+        quota = error.errno == errno.EDQUOT
+        return DiskFull(f"{path}: {what}: {cause}", path.parent, quota=quota)
+    if error.errno == errno.EFBIG:
+        cause += ": this system or `ulimit -f` allows no larger file; what was completed is kept"
     return ResultsError(f"{path}: {what}: {cause}")
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from agentsim.config.population import ModelWriter, Population
 from agentsim.errors import LimitReached, ModelError
+from agentsim.orchestrator.ledger import Ledger
 from agentsim.orchestrator.observer import Silent, Writing
 from agentsim.orchestrator.personas import People, Stage, by_person
 from agentsim.population import Meta
@@ -107,7 +108,8 @@ def journal(tmp_path: Path) -> Any:
 
 
 def stage(nodes: FakeNodes, who: People, journal: Journal, **options: Any) -> Stage:
-    return Stage(nodes, who, journal=journal, observer=options.pop("observer", Silent()), **options)
+    ledger = Ledger(journal, lambda text: None)
+    return Stage(nodes, who, ledger=ledger, observer=options.pop("observer", Silent()), **options)
 
 
 def recorded(journal: Journal) -> list[Attempt]:

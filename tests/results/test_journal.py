@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentsim.errors import ResultsError
+from agentsim.errors import DiskFull, ResultsError
 from agentsim.results import framing
 from agentsim.results.framing import Frame, Kind, frames, is_being_written, last_frame
 from agentsim.results.journal import Journal
@@ -297,6 +297,50 @@ def test_a_full_disk_leaves_whole_frames_and_room_frees_the_journal(
     assert contents(path) == [BODIES[0], BODIES[3]]
 
 
+def test_a_torn_frame_that_cannot_be_cut_at_once_is_cut_before_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "j"
+    with Journal.create(path) as journal:
+        journal.append(*BODIES[0])
+        size = path.stat().st_size
+
+        def refuse(fd: int, length: int) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as patch:
+            patch.setattr("os.writev", FullDisk(20, 5))
+            patch.setattr("os.ftruncate", refuse)
+            for _ in range(2):
+                with pytest.raises(DiskFull):
+                    journal.append(*BODIES[2])
+        assert path.stat().st_size == size + 20
+        journal.append(*BODIES[3])
+    assert contents(path) == [BODIES[0], BODIES[3]]
+
+
+@pytest.mark.parametrize(
+    ("number", "waits", "words"),
+    [
+        (errno.ENOSPC, True, "the disk is full"),
+        (errno.EDQUOT, True, "the disk quota is used up"),
+        (errno.EFBIG, False, "allows no larger file"),
+        (errno.EIO, False, "Input/output error"),
+    ],
+)
+def test_only_a_lack_of_room_is_worth_waiting_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, waits: bool, words: str
+) -> None:
+    def refuse(fd: int, parts: Sequence[memoryview]) -> int:
+        raise OSError(number, os.strerror(number))
+
+    with Journal.create(tmp_path / "j") as journal:
+        monkeypatch.setattr("os.writev", refuse)
+        with pytest.raises(ResultsError, match=words) as caught:
+            journal.append(*BODIES[0])
+        assert isinstance(caught.value, DiskFull) is waits
+
+
 def test_a_real_limit_of_the_system_cuts_back_at_the_last_frame(tmp_path: Path) -> None:
     program = """
 import resource, signal, sys
@@ -312,7 +356,7 @@ try:
         journal.append(Kind.ANSWERS, bytes(997))
         count += 1
 except ResultsError as error:
-    assert "disk is full" in str(error), error
+    assert "allows no larger file" in str(error), error
 print(count)
 """
     path = tmp_path / "j"
