@@ -1,0 +1,11 @@
+"""What agentsim itself costs on this machine, measured: `agentsim bench`.
+
+Each measurement runs in a process of its own, so that its figures include that process's imports
+and leave no memory behind. CPU is that of all processes: orchestrator, nodes and workers.
+"""
+
+from __future__ import annotations
+
+from agentsim.bench.dummy import Dummies, bench_dummy
+
+__all__ = ["Dummies", "bench_dummy"]
