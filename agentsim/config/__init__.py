@@ -6,21 +6,21 @@ from agentsim.config.base import FileModel
 from agentsim.config.checks import ChecksScenario, GameFinding
 from agentsim.config.codes import CODES
 from agentsim.config.hostfile import Host, Hostfile
-from agentsim.config.loader import (
+from agentsim.config.loaded import (
     Loaded,
+    LoadedCell,
     LoadedPopulation,
+    LoadedSweep,
     LoadedWorkflow,
-    load,
-    load_any,
-    load_hostfile,
-    load_population,
 )
+from agentsim.config.loader import load, load_any, load_hostfile, load_population, load_runs
 from agentsim.config.made import MadePersonas
 from agentsim.config.overrides import Override, split_set
 from agentsim.config.population import Population
 from agentsim.config.scenario import Scenario
 from agentsim.config.schema import KINDS, json_schema
 from agentsim.config.shape import flow
+from agentsim.config.sweep import Setting
 from agentsim.config.workflow import WorkflowScenario
 
 __all__ = [
@@ -32,12 +32,15 @@ __all__ = [
     "Host",
     "Hostfile",
     "Loaded",
+    "LoadedCell",
     "LoadedPopulation",
+    "LoadedSweep",
     "LoadedWorkflow",
     "MadePersonas",
     "Override",
     "Population",
     "Scenario",
+    "Setting",
     "WorkflowScenario",
     "flow",
     "json_schema",
@@ -45,5 +48,6 @@ __all__ = [
     "load_any",
     "load_hostfile",
     "load_population",
+    "load_runs",
     "split_set",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -11,3 +13,7 @@ class FileModel(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True
     )
+
+
+Sweep = dict[str, list[Any]] | list[dict[str, Any]]
+"""Values for keys of a scenario: a grid, or cells one by one."""

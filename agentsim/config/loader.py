@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, create_model
 
-from agentsim.config import checks, programs, served
+from agentsim.config import checks, programs, served, sweep
 from agentsim.config import overrides as flags
 from agentsim.config.base import FileModel
 from agentsim.config.check import Checked, check
@@ -18,6 +18,13 @@ from agentsim.config.files import Unreadable, display, read_text
 from agentsim.config.hostfile import Hostfile
 from agentsim.config.keys import missing_key, near_miss
 from agentsim.config.kinds import misplaced
+from agentsim.config.loaded import (
+    Loaded,
+    LoadedCell,
+    LoadedPopulation,
+    LoadedSweep,
+    LoadedWorkflow,
+)
 from agentsim.config.made import SUFFIX, MadePersonas, read_made
 from agentsim.config.parse import parse
 from agentsim.config.population import Population
@@ -40,60 +47,6 @@ from agentsim.config.tree import (
 from agentsim.config.words import found
 from agentsim.config.workflow import WorkflowScenario
 from agentsim.errors import ConfigError, Finding
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """The files of a run, checked.
-
-    Attributes:
-        scenario: the scenario, with what the command line changed; its `game` is plain data.
-        game: the checked `game:` part.
-        population: None if the scenario has none.
-        hostfile: this machine with 2 workers if the scenario names none.
-        files: the text of every file that was read, by absolute path.
-        made: the file of personas that the scenario names in place of a population file; None if
-            it does not.
-    """
-
-    scenario: Scenario
-    game: BaseModel
-    population: Population | None
-    hostfile: Hostfile
-    files: dict[str, str]
-    made: MadePersonas | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedWorkflow:
-    """The files of a run that a user's function drives, checked.
-
-    Attributes:
-        scenario: with what the command line changed.
-        folder: the scenario's, where modules are found first.
-        population, hostfile, made: as of `Loaded`.
-        files: likewise, with the sources of the modules that the scenario names.
-    """
-
-    scenario: WorkflowScenario
-    folder: Path
-    population: Population | None
-    hostfile: Hostfile
-    files: dict[str, str]
-    made: MadePersonas | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedPopulation:
-    """A population file, checked.
-
-    Attributes:
-        population: with what the command line changed.
-        hostfile: this machine if none is named.
-    """
-
-    population: Population
-    hostfile: Hostfile
 
 
 def load(
@@ -120,16 +73,7 @@ def load(
     loaded = load_any(path, games=games, overrides=overrides, hosts=hosts, workers=workers)
     if isinstance(loaded, Loaded):
         return loaded
-    raise ConfigError(
-        (
-            Finding(
-                "contradiction",
-                "this scenario runs a workflow, and a scenario with a game is needed here",
-                os.fspath(path),
-                expected="a scenario with the key `game`",
-            ),
-        )
-    )
+    raise _another(path, "runs a workflow", "a scenario with the key `game`")
 
 
 def load_any(
@@ -148,16 +92,104 @@ def load_any(
         path, games, overrides, hosts, workers: as for `load`.
 
     Raises:
-        ConfigError: with every finding of every file that could be reached.
+        ConfigError: with every finding of every file that could be reached; also if the scenario
+            has a sweep.
     """
+    loaded = load_runs(path, games=games, overrides=overrides, hosts=hosts, workers=workers)
+    if not isinstance(loaded, LoadedSweep):
+        return loaded
+    raise _another(path, "has a sweep", "a scenario of one run: `--set 'sweep={}'`")
+
+
+def load_runs(
+    path: str | os.PathLike[str],
+    *,
+    games: Games[str, type[FileModel]],
+    overrides: Iterable[flags.Override] = (),
+    hosts: Path | None = None,
+    workers: int | None = None,
+) -> Loaded | LoadedWorkflow | LoadedSweep:
+    """Read and check a scenario of any kind: of one run, or with a sweep.
+
+    Args:
+        path, games, overrides, hosts, workers: as for `load`.
+
+    Raises:
+        ConfigError: with every finding of every file and of every cell.
+    """
+    overrides = tuple(overrides)
     reading = _Reading()
     root: Node | None = reading.tree(os.fspath(path), "scenario")
     if root is not None:
         root = _overridden(reading, root, overrides)
         if hosts is not None:
             root = flags.put_scalar(root, "hosts", os.fspath(hosts), "--hosts")
-        if given(root, "workflow"):
-            return _load_workflow(reading, root, Path(path).parent, hosts, workers)
+            overrides = (*overrides, ("hosts", os.fspath(hosts), "--hosts"))
+        if sweep.has_sweep(root):
+            return _load_sweep(reading, root, overrides, games, workers)
+    loaded = _load_one(reading, root, games, hosts, workers)
+    if reading.findings or loaded is None:
+        raise ConfigError(reading.sorted())
+    return loaded
+
+
+def _another(path: str | os.PathLike[str], found: str, expected: str) -> ConfigError:
+    """The error for a scenario of another kind than is needed."""
+    message = f"this scenario {found}, and another kind of scenario is needed here"
+    return ConfigError((Finding("contradiction", message, os.fspath(path), expected=expected),))
+
+
+def _load_sweep(
+    reading: _Reading,
+    root: Node,
+    overrides: tuple[flags.Override, ...],
+    games: Games[str, type[FileModel]],
+    workers: int | None,
+) -> LoadedSweep:
+    """Check every cell; what is wrong with all of them is said once."""
+    cells, findings = sweep.expand(root, overrides)
+    reading.add(findings)
+    loaded: list[LoadedCell] = []
+    wrong: dict[Finding, list[sweep.Cell]] = {}
+    for cell in cells:
+        own = _Reading(dict(reading.files), names=reading.names, flags=reading.flags)
+        one = _load_one(own, cell.node, games, None, workers)
+        for finding in own.findings:
+            wrong.setdefault(finding, []).append(cell)
+        if one is not None and not own.findings:
+            loaded.append(LoadedCell(cell.number, cell.settings, one))
+    reading.add(_of_cells(wrong, len(cells), sweep.lines(root)))
+    if reading.findings or not loaded:
+        raise ConfigError(reading.sorted())
+    files = {name: text for cell in loaded for name, text in cell.loaded.files.items()}
+    return LoadedSweep(loaded[0].loaded.scenario.name, tuple(loaded), files)
+
+
+def _of_cells(
+    wrong: dict[Finding, list[sweep.Cell]], count: int, lines: set[tuple[str, int]]
+) -> Iterable[Finding]:
+    """Findings of cells; one that not all have says whose it is, unless it stands in the sweep."""
+    for finding, cells in wrong.items():
+        places = {(finding.file, finding.line), *((r.file, r.line) for r in finding.related)}
+        if len(cells) == count or places & lines:
+            yield finding
+        else:
+            first, more = cells[0], len(cells) - 1
+            note = f"in cell {first.number} of the sweep" + (f", and {more} more" if more else "")
+            related = first.where.related(f"{note}: {first.words}")
+            yield replace(finding, related=(*finding.related, related))
+
+
+def _load_one(
+    reading: _Reading,
+    root: Node | None,
+    games: Games[str, type[FileModel]],
+    hosts: Path | None,
+    workers: int | None,
+) -> Loaded | LoadedWorkflow | None:
+    """Check the scenario of one run and what it names; None only with findings."""
+    if root is not None and given(root, "workflow"):
+        return _load_workflow(reading, root, hosts, workers)
     scenario: Checked[Scenario] | None = None
     game: BaseModel | None = None
     if root is not None:
@@ -169,14 +201,15 @@ def load_any(
         reading.add(checks.of_game(game, scenario.value, people, scenario.node))
     if scenario and scenario.value and made:
         reading.add(checks.of_made(made, scenario.value, scenario.node))
-    if reading.findings or scenario is None or scenario.value is None or game is None:
-        raise ConfigError(reading.sorted())
+    if scenario is None or scenario.value is None or game is None:
+        return None
     return Loaded(scenario.value, game, people, hostfile or Hostfile(), reading.files, made)
 
 
 def _load_workflow(
-    reading: _Reading, root: Node, folder: Path, hosts: Path | None, workers: int | None
-) -> LoadedWorkflow:
+    reading: _Reading, root: Node, hosts: Path | None, workers: int | None
+) -> LoadedWorkflow | None:
+    folder = Path(reading.names[0]).parent
     kept = served.scenario(root)
     reading.add(programs.excluded(root))
     left = kept.node
@@ -190,8 +223,8 @@ def _load_workflow(
     hostfile = _hostfile(reading, checked.node, hosts, workers)
     if checked.value and made:
         reading.add(checks.of_made(made, checked.value, checked.node))
-    if reading.findings or checked.value is None:
-        raise ConfigError(reading.sorted())
+    if checked.value is None:
+        return None
     return LoadedWorkflow(
         scenario=checked.value,
         folder=folder.resolve(),

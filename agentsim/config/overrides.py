@@ -48,6 +48,17 @@ def before(override: Override) -> str:
     return f"{flag} {key}=" if flag == "--set" else f"{flag} "
 
 
+def key_place(override: Override) -> Place:
+    """Where the key stands on the command line: at the flag for one that is called like it."""
+    key, text, flag = override
+    where = document(flag, text, flag=before(override))
+    return (
+        Place(where, 0, len(flag) + 1, len(key))
+        if flag == "--set"
+        else Place(where, 0, 0, len(flag))
+    )
+
+
 def apply(node: Node, override: Override) -> tuple[Node, list[Finding]]:
     """The tree with one value set, or unchanged with findings."""
     key, text, flag = override

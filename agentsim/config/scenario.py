@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from agentsim.config.base import FileModel
+from agentsim.config.base import FileModel, Sweep
 from agentsim.config.models import Model
 
 
@@ -83,3 +83,6 @@ class Scenario(FileModel):
     """Path of the hostfile; none: this machine with 2 workers."""
     compare: Literal["nagel-1995"] | None = None
     """Published results of people, printed beside the rounds."""
+    sweep: Annotated[Sweep | None, Field(exclude=True, examples=[{"seed": [1, 2, 3]}])] = None
+    """One run for each combination of values of some keys (dotted, as `--set` takes them), or for
+    each map of a list; none: one run."""

@@ -59,7 +59,8 @@ class Kept:
 
 def scenario(node: Node) -> Kept:
     """Sort out a scenario."""
-    return _kept(node, _UNSET, _of_scenario(node))
+    # An empty sweep asks for nothing; what is in one was set before.
+    return _kept(node, [*_UNSET, ("sweep",)], _of_scenario(node))
 
 
 def population(node: Node) -> Kept:
@@ -76,7 +77,7 @@ def hostfile(node: Node) -> Kept:
     return _kept(node, [*top, *unset], _of_hostfile(node, [*top, *unset]))
 
 
-_UNSET: tuple[Path, ...] = (("sweep",), ("limits", "cost_usd"))
+_UNSET: tuple[Path, ...] = (("limits", "cost_usd"),)
 _HOST_KEYS = ("gpus", "python", "setup", "port", "env")
 _SCRIPTED = "cognitive_hierarchy, level_k, random, dummy"
 

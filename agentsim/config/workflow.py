@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from agentsim.config.base import FileModel
+from agentsim.config.base import FileModel, Sweep
 from agentsim.config.models import LanguageModel
 from agentsim.config.rules import function_path, module_name
 
@@ -53,3 +53,6 @@ class WorkflowScenario(FileModel):
     """What ends a run early."""
     hosts: Annotated[str | None, Field(examples=["../hostfiles/laptop.yaml"])] = None
     """Path of the hostfile; none: this machine with 2 workers."""
+    sweep: Annotated[Sweep | None, Field(exclude=True, examples=[{"seed": [1, 2, 3]}])] = None
+    """One run for each combination of values of some keys (dotted, as `--set` takes them), or for
+    each map of a list; none: one run."""

@@ -307,16 +307,11 @@ def test_a_game_without_type(tmp_path: Path, part: str) -> None:
 
 def test_what_is_not_served_brings_no_other_findings(tmp_path: Path) -> None:
     text = SCENARIO.replace("{backend: random}", "{backend: vllm, name: 3, tensor: 4}")
-    text += "prompt: {system: a, user: b}\nsweep: {agents: [1]}\npopulation: p.yaml\n"
+    text += "prompt: {system: a, user: b}\nlimits: {cost_usd: 1}\npopulation: p.yaml\n"
     population = "attributes: {a: {given: b, categories: {}}}\nwhere: a\n"
     population += "persona: {writer: model, model: {backend: vllm}}\n"
     found = findings(write(tmp_path, scenario=text, p=population))
     assert codes(found) == ["not-served"] * 6
-
-
-def test_a_sweep_of_the_command_line_is_not_served_either(tmp_path: Path) -> None:
-    (finding,) = findings(write(tmp_path), [("sweep.agents", "[1, 2]", "--set")])
-    assert (finding.code, finding.file) == ("not-served", "--set")
 
 
 def test_character_needs_a_population(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentsim.config import load, load_any
+from agentsim.config import LoadedSweep, load, load_runs
 from agentsim.config.population import Categories
 from agentsim.games import GAMES
 
@@ -17,8 +17,9 @@ SCENARIOS = [path for path in ALL if "\nworkflow:" not in path.read_text()]
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
 def test_scenarios_load(path: Path) -> None:
-    result = load_any(path, games=GAMES)
-    assert result.scenario.name == path.stem.replace("_", "-")
+    result = load_runs(path, games=GAMES)
+    name = result.name if isinstance(result, LoadedSweep) else result.scenario.name
+    assert name == path.stem.replace("_", "-")
     assert path.read_text().startswith("# ")
 
 

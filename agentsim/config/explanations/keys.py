@@ -19,10 +19,10 @@ PAGES: dict[str, Page] = {
         means="A key or word that agentsim's files are meant to have and that this version cannot "
         "carry out. It is refused rather than passed over, because a run that ignores a part of "
         "its description gives a result of another experiment.",
-        wrong=Example(SCENARIO + "sweep: {rounds: [3, 6]}\n"),
-        right=Example("", args=("--set", "rounds=6")),
+        wrong=Example(SCENARIO + "limits: {cost_usd: 5}\n"),
+        right=Example(SCENARIO + "limits: {tokens: 1000000}\n"),
         mend="Leave it out, or take what is served instead: the finding says what, where there is "
-        "something. For a sweep, run the scenario once for each value, with `--set`.",
+        "something.",
     ),
     "unknown-key": Page(
         means="It is refused because the value behind it would have no "
