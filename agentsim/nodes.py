@@ -253,7 +253,7 @@ class Nodes:
 
     async def _start_node(self, launcher: Launcher, host: HostPlan) -> None:
         handle = await launcher.start(host.address, self._plan.hosts.index(host))
-        client = Client(handle.target)
+        client = Client(handle.target, handle.identity)
         node = _Node(host, handle, client, client.open(DATA), time.monotonic())
         self._nodes.append(node)
         self._tasks.append(asyncio.ensure_future(self._read_pulse(node)))

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Protocol
+
+import msgspec
+
+from agentsim.rpc.certificates import Identity
+from agentsim.rpc.control import Listening
+
+_MARK = b'{"ready":true'
 
 
 class NodeHandle(Protocol):
@@ -12,6 +21,7 @@ class NodeHandle(Protocol):
         host: its name in the hostfile.
         target: its gRPC target.
         log: path of its log.
+        identity: what the orchestrator shows to it; None over a Unix socket.
     """
 
     @property
@@ -22,6 +32,9 @@ class NodeHandle(Protocol):
 
     @property
     def log(self) -> str: ...
+
+    @property
+    def identity(self) -> Identity | None: ...
 
     async def wait(self) -> int:
         """Exit status of the node's program, once it has ended."""
@@ -43,3 +56,16 @@ class Launcher(Protocol):
         Raises:
             LaunchError: it did not come up; the message has the end of its log.
         """
+
+
+async def listening(lines: AsyncIterator[bytes]) -> Listening | None:
+    """What a node says of itself once it listens; None when its output ends without that.
+
+    What login shells write before it, or on the same line, is passed over.
+    """
+    async for line in lines:
+        begin = line.find(_MARK)
+        if begin >= 0:
+            with contextlib.suppress(msgspec.DecodeError):
+                return msgspec.json.decode(line[begin:], type=Listening)
+    return None

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from agentsim.errors import LaunchError
+from agentsim.launch.base import listening
 from agentsim.rpc.control import NodeConfig
 
 _READY_TIMEOUT_S = 60.0
@@ -30,6 +31,7 @@ class LocalNode:
     log: str
     folder: Path
     process: asyncio.subprocess.Process
+    identity: None = None
 
     async def wait(self) -> int:
         return await self.process.wait()
@@ -98,14 +100,14 @@ async def _handshake(node: LocalNode, config: NodeConfig) -> None:
     try:
         node.process.stdin.write(msgspec.json.encode(config) + b"\n")
         await node.process.stdin.drain()
-        line = await asyncio.wait_for(node.process.stdout.readline(), _READY_TIMEOUT_S)
+        ready = await asyncio.wait_for(listening(node.process.stdout), _READY_TIMEOUT_S)
     except TimeoutError:
         raise LaunchError(
             f"the node of {node.host} was not ready within {_READY_TIMEOUT_S:.0f} s; see {node.log}"
         ) from None
     except ConnectionError:
-        line = b""
-    if line.strip() != b"READY":
+        ready = None
+    if ready is None:
         raise LaunchError(
             f"the node of {node.host} did not start (log: {node.log})" + _end_of(node.log)
         )

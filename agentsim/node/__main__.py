@@ -1,9 +1,10 @@
-"""`python -m agentsim.node`: settings on stdin, READY on stdout, gRPC until stdin ends."""
+"""`python -m agentsim.node`: settings on stdin, a ready line on stdout, gRPC until stdin ends."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import shutil
 import sys
 
@@ -13,8 +14,9 @@ import uvloop
 from agentsim.node.node import Node
 from agentsim.rpc import lifeline
 from agentsim.rpc.channel import serve
-from agentsim.rpc.control import NodeConfig
+from agentsim.rpc.control import Listening, NodeConfig
 from agentsim.rpc.envelope import DATA, PULSE
+from agentsim.version import __version__
 
 
 async def _main(config: NodeConfig) -> None:
@@ -25,8 +27,10 @@ async def _main(config: NodeConfig) -> None:
         loop.call_soon_threadsafe(node.ended.set)
 
     lifeline.hold(end, grace_s=10.0, die_with_parent=False)
-    server = await serve(config.address, {DATA: node.data, PULSE: node.pulse})
-    print("READY", flush=True)
+    handlers = {DATA: node.data, PULSE: node.pulse}
+    server = await serve(config.address, handlers, config.identity)
+    listening = Listening(True, server.port, os.getpid(), __version__)
+    print(msgspec.json.encode(listening).decode(), flush=True)
     try:
         await node.ended.wait()
     finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 # Children are started by exec at once, so gRPC's fork handlers do nothing but write to the log.
@@ -17,6 +17,7 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 import grpc
 
+from agentsim.rpc.certificates import NODE_NAME, ORCHESTRATOR_NAME, Identity
 from agentsim.rpc.envelope import Envelope, WireError, pack, unpack
 from agentsim.rpc.links import MAX_MESSAGE_BYTES, Link
 
@@ -34,6 +35,15 @@ _OPTIONS = [
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", 500),
     ("grpc.http2.max_ping_strikes", 0),
+    # Hosts of a run are reached directly, whatever the proxy of a cluster is.
+    ("grpc.enable_http_proxy", 0),
+]
+_SERVER_OPTIONS = [
+    *_OPTIONS,
+    # Linux would let two nodes of one user share a port, and deal connections out among them.
+    ("grpc.so_reuseport", 0),
+    # Whoever connects and says nothing is let go.
+    ("grpc.server_handshake_timeout_ms", 10_000),
 ]
 
 
@@ -79,15 +89,17 @@ class Client:
 
     Args:
         target: gRPC target, e.g. `unix:/path` or `host:port`.
-        credentials: for mutual TLS; None only over a Unix socket in a private folder.
+        identity: the orchestrator's, for mutual TLS; None only over a Unix socket in a private
+            folder.
     """
 
-    def __init__(self, target: str, credentials: grpc.ChannelCredentials | None = None) -> None:
-        self._channel = (
-            grpc.aio.insecure_channel(target, options=_OPTIONS)
-            if credentials is None
-            else grpc.aio.secure_channel(target, credentials, options=_OPTIONS)
-        )
+    def __init__(self, target: str, identity: Identity | None = None) -> None:
+        if identity is None:
+            self._channel = grpc.aio.insecure_channel(target, options=_OPTIONS)
+        else:
+            # Nodes have one name, whatever their hosts are called.
+            options = [*_OPTIONS, ("grpc.ssl_target_name_override", NODE_NAME)]
+            self._channel = grpc.aio.secure_channel(target, identity.for_client(), options=options)
 
     def open(self, stream: str) -> Link:
         """Open the stream DATA or PULSE."""
@@ -103,31 +115,93 @@ class Client:
         await self._channel.close()
 
 
+class Server:
+    """A server that listens. Use `serve`.
+
+    Attributes:
+        port: the TCP port; 0 for a Unix socket.
+    """
+
+    def __init__(self, server: grpc.aio.Server, port: int) -> None:
+        self.port = port
+        self._server = server
+
+    async def stop(self, grace: float | None) -> None:
+        """Stop listening, and end streams after so many seconds."""
+        await self._server.stop(grace)
+
+
 async def serve(
     address: str,
-    handlers: dict[str, Callable[[Link], Awaitable[None]]],
-    credentials: grpc.ServerCredentials | None = None,
-) -> grpc.aio.Server:
+    handlers: Mapping[str, Callable[[Link], Awaitable[None]]],
+    identity: Identity | None = None,
+    *,
+    renewed: Callable[[], Identity] | None = None,
+) -> Server:
     """Start a server whose streams are served by `handlers`, by stream name.
 
     A stream ends when its handler returns.
+
+    Args:
+        address: `unix:/path`, or `host:port`; of a range as in `host:7000-7099` the first free
+            port is taken, of `host:0` any.
+        handlers: by stream name.
+        identity: the node's, for mutual TLS: only the orchestrator of the same authority is
+            served. None only over a Unix socket in a private folder.
+        renewed: gives the identity for each new connection, for servers that outlive one.
+
+    Raises:
+        WireError: nothing can listen there.
     """
-    server = grpc.aio.server(options=_OPTIONS)
-
-    def method(handler: Callable[[Link], Awaitable[None]]) -> grpc.RpcMethodHandler:
-        async def behave(_requests: Any, context: Any) -> None:
-            async def finish() -> None:
-                return None
-
-            await handler(_CallLink(context, finish=finish))
-
-        return grpc.stream_stream_rpc_method_handler(behave)
-
-    methods = {name: method(handler) for name, handler in handlers.items()}
+    server = grpc.aio.server(options=_SERVER_OPTIONS)
+    methods = {name: _method(handler, identity) for name, handler in handlers.items()}
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, methods),))
-    if credentials is None:
-        server.add_insecure_port(address)
-    else:
-        server.add_secure_port(address, credentials)
+    credentials = None if identity is None else identity.for_server(renewed)
+    port = _bind(server, address, credentials)
     await server.start()
-    return server
+    return Server(server, port)
+
+
+def _method(
+    handler: Callable[[Link], Awaitable[None]], identity: Identity | None
+) -> grpc.RpcMethodHandler:
+    async def behave(_requests: Any, context: Any) -> None:
+        async def finish() -> None:
+            return None
+
+        if identity is not None and not _is_orchestrator(context):
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, "only the orchestrator may")
+        await handler(_CallLink(context, finish=finish))
+
+    return grpc.stream_stream_rpc_method_handler(behave)
+
+
+def _is_orchestrator(context: Any) -> bool:
+    """Whether a certificate that the authority has signed is the orchestrator's."""
+    names = context.auth_context().get("x509_subject_alternative_name", ())
+    return list(names) == [ORCHESTRATOR_NAME.encode()]
+
+
+def _bind(server: grpc.aio.Server, address: str, credentials: grpc.ServerCredentials | None) -> int:
+    """Listen, and say on which port."""
+    failed = ""
+    for candidate in _candidates(address):
+        try:
+            if credentials is None:
+                port = server.add_insecure_port(candidate)
+            else:
+                port = server.add_secure_port(candidate, credentials)
+        except RuntimeError as error:
+            failed = str(error)
+        else:
+            return 0 if candidate.startswith("unix:") else int(port)
+    raise WireError(f"cannot listen on {address}: {failed or 'no port is free'}")
+
+
+def _candidates(address: str) -> list[str]:
+    """The addresses of a range of ports, in order."""
+    host, _, ports = address.rpartition(":")
+    first, dash, last = ports.partition("-")
+    if address.startswith("unix:") or not dash:
+        return [address]
+    return [f"{host}:{port}" for port in range(int(first), int(last) + 1)]

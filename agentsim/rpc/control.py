@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from agentsim.rpc.certificates import Identity
 from agentsim.rpc.messages import Groups, Observation
 
 
@@ -171,16 +172,35 @@ class NodeConfig(Struct, frozen=True):
     """First line on a node's stdin, as JSON. What is secret travels here and nowhere else.
 
     Attributes:
-        address: where the node listens, as a gRPC target.
+        address: where the node listens, as a gRPC target; `host:7000-7099` is the first free port
+            of a range, `host:0` any.
         folder: private folder (0700) for Unix sockets.
         log_dir: where the logs of workers and model servers go.
         api_keys: of model endpoints, by the name of the variable that holds each.
+        identity: for mutual TLS; None only on a Unix socket.
     """
 
     address: str
     folder: str
     log_dir: str
     api_keys: dict[str, str] = {}
+    identity: Identity | None = None
+
+
+class Listening(Struct, frozen=True):
+    """The line on a node's stdout that says that it listens, as JSON.
+
+    Attributes:
+        ready: always true; the line begins with it.
+        port: the TCP port; 0 for a Unix socket.
+        pid: of the node.
+        version: of agentsim.
+    """
+
+    ready: bool
+    port: int
+    pid: int
+    version: str
 
 
 class WorkerConfig(Struct, frozen=True):
