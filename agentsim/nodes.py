@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -25,12 +25,13 @@ from agentsim.rpc.control import (
     NodeReady,
     NodeStart,
     Pulse,
+    Recordings,
     ServeModels,
     Spawn,
 )
 from agentsim.rpc.envelope import DATA, NODE, ORCHESTRATOR, PULSE, Envelope, Kind, WireError
 from agentsim.rpc.links import Link
-from agentsim.rpc.messages import PLAYERS, Request
+from agentsim.rpc.messages import PLAYERS, Completion, Request
 
 _log = logging.getLogger(__name__)
 # Messages from nodes that wait here before the nodes are made to wait.
@@ -181,6 +182,21 @@ class Nodes:
             assert node.serving is not None
             node.models = await node.serving
             node.serving = None
+
+    async def replay(self, model: str, replies: Iterable[list[Completion]]) -> None:
+        """Give every node the replies that a model gives again, before it is asked.
+
+        Args:
+            model: name of the nodes' model.
+            replies: in pieces of bounded size.
+
+        Raises:
+            PeerLost: a node is gone.
+        """
+        for piece in replies:
+            message = Recordings(model, piece)
+            for node in self._nodes:
+                await self._send(node, NODE, Kind.RECORDINGS, message)
 
     async def ask(self, node: int, requests: Sequence[Request]) -> None:
         """Send requests to a node's models; `receive` gives the COMPLETIONS.

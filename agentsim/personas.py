@@ -21,7 +21,7 @@ import msgspec
 
 from agentsim import launch, plan, serving
 from agentsim.config import Hostfile, Loaded, LoadedWorkflow, Population
-from agentsim.config.models import LanguageModel, OpenAI
+from agentsim.config.models import AnsweringModel, OpenAI
 from agentsim.config.population import ModelWriter
 from agentsim.errors import UserError
 from agentsim.nodes import Nodes, open_nodes
@@ -200,7 +200,7 @@ async def write(
     return stage.tokens
 
 
-def api_keys(*models: LanguageModel) -> dict[str, str]:
+def api_keys(*models: AnsweringModel) -> dict[str, str]:
     """The keys of models' endpoints, by the names of their variables.
 
     Raises:

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from agentsim.config import Loaded, LoadedWorkflow
-from agentsim.config.models import LANGUAGE_MODELS
+from agentsim.config import Loaded, LoadedWorkflow, recorded_run
+from agentsim.config.models import LlamaCpp, OpenAI, Replay
 from agentsim.errors import AgentsimError, UserError
 from agentsim.games.guess_average import PEOPLE, GuessAverageSpec, equilibrium
 from agentsim.plan import RunPlan
@@ -68,7 +68,9 @@ class Record:
         model = self._loaded.scenario.model
         if model is None:
             return ""
-        return model.name if isinstance(model, LANGUAGE_MODELS) else model.backend
+        if isinstance(model, Replay):
+            return recorded_run(model).model
+        return model.name if isinstance(model, LlamaCpp | OpenAI) else model.backend
 
     @property
     def _rounds(self) -> int:

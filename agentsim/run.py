@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from agentsim import launch, personas, plan
-from agentsim.config import Loaded
-from agentsim.config.models import LANGUAGE_MODELS, LlamaCpp
+from agentsim.config import Loaded, RecordedRun, recorded_run
+from agentsim.config.models import LANGUAGE_MODELS, LlamaCpp, Replay
 from agentsim.games.guess_average import GuessAverageSpec
-from agentsim.nodes import open_nodes
+from agentsim.nodes import Nodes, open_nodes
 from agentsim.orchestrator.observer import Observer
 from agentsim.orchestrator.play import Play, RunSpec
 from agentsim.orchestrator.setup import reply_format, set_up
 from agentsim.record import Record, refuse_existing
+from agentsim.results import recorded_replies
 from agentsim.rpc.messages import PERSONAS, PLAYERS
 
 
@@ -45,6 +46,7 @@ async def run(
     writes = {PERSONAS: writer.model} if writer else {}
     plays = {PLAYERS: scenario.model} if isinstance(scenario.model, LANGUAGE_MODELS) else {}
     api_keys = personas.api_keys(*writes.values(), *plays.values())
+    replayed = recorded_run(scenario.model) if isinstance(scenario.model, Replay) else None
     run_plan = plan.make(scenario, loaded.hostfile)
     async with Record(loaded, run_plan, path, command) as record:
         await personas.draw(loaded, record.directory.personas, observer)
@@ -58,8 +60,14 @@ async def run(
             tokens = await personas.write(loaded, record, nodes, observer)
             if writes:
                 await nodes.serve(plays)
+            if replayed:
+                await _replay(replayed, record, nodes, observer)
             observer.stage(f"placing {scenario.agents:,} agents")
-            format = reply_format(scenario, structured=nodes.structured())
+            format = reply_format(
+                scenario,
+                structured=nodes.structured(),
+                recorded=replayed.format if replayed else None,
+            )
             record.note(endpoints=nodes.endpoints(), reply_format=format if plays else None)
             await set_up(nodes, scenario, game, run_plan, format=format, window=nodes.window)
             await Play(
@@ -70,6 +78,14 @@ async def run(
                 observer=observer,
             ).run()
             observer.stage("summing up")
+
+
+async def _replay(replayed: RecordedRun, record: Record, nodes: Nodes, observer: Observer) -> None:
+    """Give the nodes the replies of a run that is replayed."""
+    observer.stage(f"taking the replies of {replayed.path}")
+    facts = {"run": str(replayed.path), "run_id": replayed.run_id, "model": replayed.model}
+    record.note(replay={**facts, "reply_format": replayed.format})
+    await nodes.replay(PLAYERS, recorded_replies(replayed.path))
 
 
 def _starting(run_plan: plan.RunPlan, loaded: Loaded) -> str:

@@ -115,7 +115,12 @@ format: what stands behind a key such as `api_key`, `token` or `password` is sho
 """
 _EXISTS = "runs/first: exists already; a run's directory is never overwritten"
 BASE = "name: two-thirds\nagents: 100\nrounds: 3\n"
-GIVEN = {"openai": {"name": "gpt-4o-mini", "api_key_env": "OPENAI_API_KEY"}}
+GIVEN = {
+    "openai": {"name": "gpt-4o-mini", "api_key_env": "OPENAI_API_KEY"},
+    "replay": {"run": "../runs/guess-two-thirds"},
+}
+UNCHECKED = {"replay": "the run is not there"}
+"""Why the example of a model cannot be validated."""
 
 
 def generated() -> dict[str, str]:
@@ -154,15 +159,17 @@ def _models() -> str:
         (backend,) = model.model_fields["backend"].annotation.__args__  # type: ignore[union-attr]
         fields = reference.defaults(model, {"backend": backend, **GIVEN.get(backend, {})})
         example = f"{BASE}game: {{type: guess_average}}\nmodel:\n{_indented(fields)}"
+        check = f"skip: {UNCHECKED[backend]}" if backend in UNCHECKED else "scenario"
         parts += [
             reference.sections(model, f"`backend: {backend}`", "model", GAME_PAGES),
-            f"With every key that has a value:\n\n```yaml scenario\n{example}```\n",
+            f"With every key that has a value:\n\n```yaml {check}\n{example}```\n",
         ]
     return _page(
         "Reference: models",
         "The `model:` part of a [scenario](scenario.md) says who answers. `llama_cpp` and `openai` "
-        "ask language models; the others are computed in the workers, cost nothing and are the "
-        "same in every rerun.\n",
+        "ask language models; `replay` gives the replies of an earlier run again; the others are "
+        "computed in the workers. All but the first two cost nothing and are the same in every "
+        "rerun.\n",
         *parts,
     )
 

@@ -109,6 +109,8 @@ def _model(loaded: Loaded) -> str:
 
     model = loaded.scenario.model.model_dump()
     backend = model.pop("backend")
+    if backend == "replay":
+        return f"replies of the run {model['run']}, prompt {loaded.scenario.prompt}"
     if "temperature" not in model:
         fields = ", ".join(f"{key} {flow(value)}" for key, value in model.items())
         return f"model {backend}" + (f" ({fields})" if fields else "")

@@ -17,6 +17,7 @@ from agentsim.config.loader import load, load_any, load_hostfile, load_populatio
 from agentsim.config.made import MadePersonas
 from agentsim.config.overrides import Override, split_set
 from agentsim.config.population import Population
+from agentsim.config.recorded import RecordedRun, recorded_run
 from agentsim.config.scenario import Scenario
 from agentsim.config.schema import KINDS, json_schema
 from agentsim.config.shape import flow
@@ -39,6 +40,7 @@ __all__ = [
     "MadePersonas",
     "Override",
     "Population",
+    "RecordedRun",
     "Scenario",
     "Setting",
     "WorkflowScenario",
@@ -49,5 +51,6 @@ __all__ = [
     "load_hostfile",
     "load_population",
     "load_runs",
+    "recorded_run",
     "split_set",
 ]

@@ -28,6 +28,7 @@ from agentsim.config.loaded import (
 from agentsim.config.made import SUFFIX, MadePersonas, read_made
 from agentsim.config.parse import parse
 from agentsim.config.population import Population
+from agentsim.config.recorded import RecordedRun, of_recorded, read_recorded, with_run
 from agentsim.config.scenario import Scenario
 from agentsim.config.served import Kept
 from agentsim.config.shape import flow
@@ -44,6 +45,7 @@ from agentsim.config.tree import (
     text_at,
     without,
 )
+from agentsim.config.tree import Path as TreePath
 from agentsim.config.words import found
 from agentsim.config.workflow import WorkflowScenario
 from agentsim.errors import ConfigError, Finding
@@ -196,7 +198,11 @@ def _load_one(
         scenario, game = _scenario(reading, root, games)
         root = scenario.node
     people, made = _people(reading, root)
+    recorded = _recorded(reading, root)
     hostfile = _hostfile(reading, root, hosts, workers)
+    if scenario and scenario.value and recorded:
+        reading.add(of_recorded(recorded, scenario.value, scenario.node))
+        scenario = replace(scenario, value=with_run(scenario.value, recorded))
     if scenario and scenario.value and game:
         reading.add(checks.of_game(game, scenario.value, people, scenario.node))
     if scenario and scenario.value and made:
@@ -298,6 +304,15 @@ class _Reading:
         """What a file of personas says of itself; None with findings if it is none."""
         try:
             return read_made(path, path)
+        except Unreadable as error:
+            item = error.finding
+            self.add([named.finding(item.code, item.message, item.expected, item.hint)])
+            return None
+
+    def recorded(self, path: str, named: Place) -> RecordedRun | None:
+        """What a run's directory says of itself; None with findings if it cannot be replayed."""
+        try:
+            return read_recorded(path, path)
         except Unreadable as error:
             item = error.finding
             self.add([named.finding(item.code, item.message, item.expected, item.hint)])
@@ -424,7 +439,7 @@ def _people(reading: _Reading, root: Node | None) -> tuple[Population | None, Ma
     name = text_at(root, "population")
     if root is None or name is None:
         return None, None
-    file, named = _named(root, "population", name)
+    file, named = _named(root, ("population",), name)
     if file.endswith(SUFFIX):
         made = reading.made(file, named)
         return (made.population if made else None), made
@@ -436,6 +451,14 @@ def _people(reading: _Reading, root: Node | None) -> tuple[Population | None, Ma
     return checked.value, None
 
 
+def _recorded(reading: _Reading, root: Node | None) -> RecordedRun | None:
+    """The run whose replies are given again, where the scenario names one."""
+    name = text_at(root, "model", "run") if root is not None else None
+    if root is None or name is None or text_at(root, "model", "backend") != "replay":
+        return None
+    return reading.recorded(*_named(root, ("model", "run"), name))
+
+
 def _hostfile(
     reading: _Reading, root: Node | None, hosts: Path | None, workers: int | None
 ) -> Hostfile | None:
@@ -445,7 +468,7 @@ def _hostfile(
     name = text_at(root, "hosts") if root else os.fspath(hosts) if hosts else None
     if name is not None:
         file, named = (
-            _named(root, "hosts", name) if root else (name, flags.flag_place("--hosts", name))
+            _named(root, ("hosts",), name) if root else (name, flags.flag_place("--hosts", name))
         )
         tree = reading.tree(file, "hostfile", named)
         if tree is None:
@@ -459,9 +482,9 @@ def _hostfile(
     return checked.value
 
 
-def _named(root: Node, key: str, name: str) -> tuple[str, Place]:
+def _named(root: Node, path: TreePath, name: str) -> tuple[str, Place]:
     """The path of a file that a scenario or a flag names, and where that name stands."""
-    where = place(root, (key,))
+    where = place(root, path)
     if where.document.is_flag:
         return name, where
     return display(os.path.dirname(where.document.name), name), where  # noqa: PTH120

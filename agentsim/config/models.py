@@ -63,6 +63,17 @@ class OpenAI(_LanguageModel):
     """Most requests in flight at once; the limit adapts below it."""
 
 
+class Replay(FileModel):
+    """The recorded replies of an earlier run, given again; no model is asked. A request without a
+    recording fails. Replies are asked for and read in the format of that run, unless
+    `replies.format` says otherwise."""
+
+    backend: Literal["replay"]
+    """Says which model this is."""
+    run: Annotated[str, Field(min_length=1, examples=["../runs/guess-two-thirds"])]
+    """Directory of the run, which must have finished; from the folder of this file on."""
+
+
 class CognitiveHierarchy(FileModel):
     """Players of the Poisson cognitive hierarchy (Camerer, Ho, Chong 2004)."""
 
@@ -118,9 +129,11 @@ class Dummy(FileModel):
 
 
 Model = Annotated[
-    LlamaCpp | OpenAI | CognitiveHierarchy | LevelK | Random | Dummy,
+    LlamaCpp | OpenAI | Replay | CognitiveHierarchy | LevelK | Random | Dummy,
     Field(discriminator="backend"),
 ]
-LANGUAGE_MODELS = (LlamaCpp, OpenAI)
+LANGUAGE_MODELS = (LlamaCpp, OpenAI, Replay)
+"""Models that nodes answer for, request by request."""
 LanguageModel = LlamaCpp | OpenAI
+AnsweringModel = LanguageModel | Replay
 ScriptedModel = CognitiveHierarchy | LevelK | Random | Dummy

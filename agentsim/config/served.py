@@ -79,7 +79,8 @@ def hostfile(node: Node) -> Kept:
 
 _UNSET: tuple[Path, ...] = (("limits", "cost_usd"),)
 _HOST_KEYS = ("gpus", "python", "setup", "port", "env")
-_SCRIPTED = "cognitive_hierarchy, level_k, random, dummy"
+_SCRIPTED = "replay, cognitive_hierarchy, level_k, random, dummy"
+_MADE = "llama_cpp or openai; population: RUN/personas.parquet takes the personas of a run"
 
 
 def _of_scenario(node: Node) -> Iterator[Unserved]:
@@ -90,9 +91,11 @@ def _of_scenario(node: Node) -> Iterator[Unserved]:
     backend = text_at(node, "model", "backend")
     if mixed:
         yield Unserved(("model", mixed[0]), ("model",))
-    elif backend in ("vllm", "replay"):
+    elif backend == "vllm":
         instead = f"one of: llama_cpp, openai, {_SCRIPTED}"
         yield Unserved(("model", "backend"), ("model",), backend, instead)
+    elif backend == "replay" and _asked(find(node, "workflow")):
+        yield Unserved(("model", "backend"), ("model",), backend, "one of: llama_cpp, openai")
     if text_at(node, "model", "sampling") == "pooled":
         path = ("model", "sampling")
         yield Unserved(path, path, "pooled", "per_agent")
@@ -113,7 +116,8 @@ def _of_population(node: Node) -> Iterator[Unserved]:
     backend = text_at(node, "persona", "model", "backend")
     if backend in ("vllm", "replay"):
         path = ("persona", "model")
-        yield Unserved((*path, "backend"), path, backend, "one of: llama_cpp, openai")
+        instead = _MADE if backend == "replay" else "one of: llama_cpp, openai"
+        yield Unserved((*path, "backend"), path, backend, instead)
 
 
 def _of_hostfile(node: Node, keys: Iterable[Path]) -> Iterator[Unserved]:

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from agentsim.config.models import LanguageModel, OpenAI
+from agentsim.config.models import AnsweringModel, OpenAI, Replay
 from agentsim.models.endpoint_pool import EndpointEvent, EndpointPool, EndpointStats
+from agentsim.models.replay import IN_FLIGHT, ReplayPool
 from agentsim.node.servers import Servers
 from agentsim.rpc.codec import decode, encode
-from agentsim.rpc.control import ModelReady
+from agentsim.rpc.control import ModelReady, Recordings
 from agentsim.rpc.envelope import NODE, Envelope, Kind
 from agentsim.rpc.messages import Completion, Request
 from agentsim.serving import server_key
@@ -29,8 +30,8 @@ _FLUSH_S = 0.005
 class _Served:
     """A model that answers; names with equal specs share one."""
 
-    spec: LanguageModel
-    pool: EndpointPool
+    spec: AnsweringModel
+    pool: EndpointPool | ReplayPool
     ready: ModelReady
 
 
@@ -74,7 +75,7 @@ class Models:
         tokens = sum(s.prompt_tokens + s.completion_tokens for s in stats)
         return sum(s.in_flight for s in stats), self._tokens + tokens
 
-    def stats(self) -> list[tuple[LanguageModel, list[str], EndpointStats]]:
+    def stats(self) -> list[tuple[AnsweringModel, list[str], EndpointStats]]:
         """What each model in use is doing: the model, its servers' base URLs, counts."""
         first = {id(served.pool): served for served in self._served.values()}
         return [(s.spec, s.ready.endpoints, s.pool.stats()) for s in first.values()]
@@ -92,7 +93,7 @@ class Models:
             RunError: a server did not start, or an endpoint cannot be used.
             UserError: a package or a model file is missing.
         """
-        adapter: TypeAdapter[LanguageModel] = TypeAdapter(LanguageModel)
+        adapter: TypeAdapter[AnsweringModel] = TypeAdapter(AnsweringModel)
         wanted = {name: adapter.validate_json(spec, strict=True) for name, spec in models.items()}
         async with self._changing:
             await self._drop(wanted)
@@ -100,6 +101,14 @@ class Models:
                 if name not in self._served:
                     self._served[name] = await self._begin(spec)
             return {name: self._served[name].ready for name in wanted}
+
+    def record(self, recordings: Recordings) -> None:
+        """Take replies that a model gives again; they come before the first request."""
+        served = self._served.get(recordings.model)
+        if served is None or not isinstance(served.pool, ReplayPool):
+            _log.warning("refused recordings for `%s`, which is not replayed", recordings.model)
+            return
+        served.pool.add(recordings.replies)
 
     def submit(self, envelope: Envelope) -> None:
         """Begin the calls of a REQUESTS message."""
@@ -115,7 +124,7 @@ class Models:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._drop({})
 
-    async def _drop(self, wanted: Mapping[str, LanguageModel]) -> None:
+    async def _drop(self, wanted: Mapping[str, AnsweringModel]) -> None:
         """End what is not wanted."""
         before, have = self._pools(), list(self._served.values())
         self._served = {
@@ -129,11 +138,13 @@ class Models:
                 await pool.close()
         await self._servers.release(self._user, but={server_key(s) for s in wanted.values()})
 
-    async def _begin(self, spec: LanguageModel) -> _Served:
+    async def _begin(self, spec: AnsweringModel) -> _Served:
         """Start the model's server where it is ours and not running, and try the endpoints."""
         for served in self._served.values():
             if served.spec == spec:
                 return served
+        if isinstance(spec, Replay):
+            return _Served(spec, ReplayPool(), ModelReady(in_flight=IN_FLIGHT))
         if isinstance(spec, OpenAI):
             urls, concurrency = [spec.base_url], spec.concurrency
             api_key = self._api_keys.get(spec.api_key_env) if spec.api_key_env else None
@@ -144,8 +155,8 @@ class Models:
         await pool.start()
         return _Served(spec, pool, ModelReady(pool.structured, urls, concurrency * len(urls)))
 
-    def _pools(self) -> list[EndpointPool]:
-        pools: list[EndpointPool] = []
+    def _pools(self) -> list[EndpointPool | ReplayPool]:
+        pools: list[EndpointPool | ReplayPool] = []
         for served in self._served.values():
             if served.pool not in pools:
                 pools.append(served.pool)

@@ -21,6 +21,7 @@ from agentsim.rpc.control import (
     NodeReady,
     NodeStart,
     Pulse,
+    Recordings,
     ServeModels,
     Spawn,
 )
@@ -101,6 +102,8 @@ class Node:
                 self._begin(self._serve(decode(envelope.body, ServeModels)))
             case Kind.REQUESTS:
                 self._models.submit(envelope)
+            case Kind.RECORDINGS:
+                self._models.record(decode(envelope.body, Recordings))
             case Kind.SPAWN:
                 self._begin(self._workers.start(decode(envelope.body, Spawn).workers))
             case Kind.END:

@@ -17,16 +17,19 @@ from agentsim.rpc.envelope import Kind
 Format = Literal["json", "text"]
 
 
-def reply_format(scenario: Scenario, *, structured: bool) -> Format:
+def reply_format(scenario: Scenario, *, structured: bool, recorded: Format | None = None) -> Format:
     """How replies are asked for and read: json or text.
 
     Args:
         structured: whether all model servers enforce a JSON schema.
+        recorded: the format of the run that is replayed; None: a server answers.
 
     Raises:
         ModelError: the scenario insists on JSON, and a server does not enforce it.
     """
     wanted = scenario.replies.format
+    if recorded is not None:
+        return recorded if wanted == "auto" else wanted
     if wanted == "auto":
         return "json" if structured else "text"
     if wanted == "json" and not structured and isinstance(scenario.model, LANGUAGE_MODELS):

@@ -15,6 +15,7 @@ from agentsim.results.manifest import (
 from agentsim.results.parts import compact
 from agentsim.results.rebuild import rebuild
 from agentsim.results.recorded import RecordedAttempts
+from agentsim.results.recording import recorded_replies
 from agentsim.results.records import Event, RunEnd, RunStart, from_json, to_json
 from agentsim.results.rounds import RoundColumns, RoundGatherer
 from agentsim.results.summary import read_summary, summarise, write_summary
@@ -45,6 +46,7 @@ __all__ = [
     "read_manifest",
     "read_summary",
     "rebuild",
+    "recorded_replies",
     "summarise",
     "to_json",
     "update_manifest",

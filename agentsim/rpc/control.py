@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from agentsim.rpc.certificates import Identity
-from agentsim.rpc.messages import Groups, Observation
+from agentsim.rpc.messages import Completion, Groups, Observation
 
 
 class NodeStart(Struct, frozen=True):
@@ -72,6 +72,18 @@ class ModelsReady(Struct, frozen=True):
     """
 
     models: dict[str, ModelReady]
+
+
+class Recordings(Struct, frozen=True):
+    """Replies of an earlier run, which a model of a node gives again.
+
+    Attributes:
+        model: name of the node's model.
+        replies: some of them; each message is of bounded size.
+    """
+
+    model: str
+    replies: list[Completion]
 
 
 class Failure(Struct, frozen=True):

@@ -37,6 +37,7 @@ class Kind(IntEnum):
     SERVING = 15  # node → orchestrator: control.ModelsReady
     SPAWN = 17  # orchestrator → node: control.Spawn
     END = 18  # orchestrator → node: control.Spawn
+    RECORDINGS = 30  # orchestrator → node: control.Recordings
     ACTORS = 16  # orchestrator, worker → worker, orchestrator: list[actors.ActorMessage]
 
 

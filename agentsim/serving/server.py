@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from agentsim.config.models import LanguageModel, LlamaCpp
+from agentsim.config.models import AnsweringModel, LanguageModel, LlamaCpp, OpenAI
 from agentsim.errors import UserError
 from agentsim.serving import llama_cpp
 
@@ -46,7 +46,7 @@ class ModelServer(Protocol):
         """Its exit status; None while it runs or was never started."""
 
 
-def check(spec: LanguageModel) -> None:
+def check(spec: AnsweringModel) -> None:
     """Says early what is missing for this model, before anything is started.
 
     Raises:
@@ -55,14 +55,14 @@ def check(spec: LanguageModel) -> None:
     """
     if isinstance(spec, LlamaCpp):
         llama_cpp.check(spec)
-    elif spec.api_key_env is not None and not os.environ.get(spec.api_key_env):
+    elif isinstance(spec, OpenAI) and spec.api_key_env and not os.environ.get(spec.api_key_env):
         raise UserError(
             f"model.api_key_env names {spec.api_key_env}, which is not set in the environment; "
             f"run: export {spec.api_key_env}=…"
         )
 
 
-def server_key(spec: LanguageModel) -> str | None:
+def server_key(spec: AnsweringModel) -> str | None:
     """What tells servers of our own apart: models with equal keys can share one.
 
     None for a model whose server runs already.

@@ -2,11 +2,8 @@
 clear failure; never a hang, a traceback or a wrong number."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,29 +12,6 @@ from whole_runs import table
 # Requests that the endpoint is tried with before the run begins.
 PROBES = 8
 AGENTS = 20
-
-
-@pytest.fixture
-def model_server(program) -> Iterator[Callable[..., str]]:
-    """Starts the fake model server; gives its base URL."""
-    servers = []
-
-    def start(*args: str) -> str:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "agentsim.testing.model_server", *args],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "FAKE_KEY": "sk-planted-secret-0123456789"},
-        )
-        servers.append(server)
-        word, port = server.stdout.readline().split()
-        assert word == "READY"
-        return f"http://127.0.0.1:{port}/v1"
-
-    yield start
-    for server in servers:
-        server.communicate(timeout=10)
 
 
 @pytest.fixture

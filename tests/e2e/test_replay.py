@@ -1,0 +1,56 @@
+"""Whole runs that replay another: the same table with no model; what differs is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentsim import load_run
+from agentsim.models.replay import UNRECORDED
+
+
+@pytest.fixture
+def first(program, model_server, scenario) -> Callable[..., Path]:
+    """Plays a run whose first replies are of no use, so that agents are asked again."""
+
+    def play(**fields: Any) -> Path:
+        url = model_server("--mode", "garbage", "--after", "8", "--first", "12")
+        model = {"backend": "openai", "name": "fake", "base_url": url}
+        file = scenario(name="first", model=model, prompt="direct", agents=12, **fields)
+        program.run("run", file, "--out", "R", "--quiet")
+        return program.folder / "R"
+
+    return play
+
+
+def replay(scenario, **fields: Any) -> Path:
+    model = {"backend": "replay", "run": "R"}
+    return scenario(name="again", model=model, prompt="direct", agents=12, **fields)
+
+
+def test_a_replay_gives_the_same_tables(program, first, scenario) -> None:
+    before = load_run(first(sessions=2))
+    assert "no_answer" in before.requests["status"].to_list()
+    program.run("run", replay(scenario, sessions=2), "--workers", "3", "--out", "S", "--quiet")
+    after = load_run(program.folder / "S")
+    assert after.table("actions").equals(before.table("actions"))
+    rows = [
+        run.requests.drop(columns="worker").sort_values(["session", "round", "agent", "attempt"])
+        for run in (before, after)
+    ]
+    assert rows[0].astype(str).values.tolist() == rows[1].astype(str).values.tolist()
+    assert after.manifest["replay"]["run_id"] == before.manifest["run_id"]
+    assert after.manifest["reply_format"] == before.manifest["reply_format"]
+
+
+@pytest.mark.slow
+def test_what_was_not_recorded_fails_and_is_counted(program, first, scenario) -> None:
+    first(replies={"attempts": 1}, limits={"missing_share": 1})
+    file = replay(scenario, replies={"attempts": 2}, limits={"missing_share": 1})
+    program.run("run", file, "--out", "S", "--quiet")
+    again = load_run(program.folder / "S").requests.query("attempt == 1")
+    assert set(again["error"]) == {UNRECORDED}
+    assert set(again["status"]) == {"failed"}
