@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentsim import logs
 from agentsim.errors import LaunchError
 from agentsim.launch.base import listening
 from agentsim.rpc.control import NodeConfig
@@ -75,6 +76,7 @@ class LocalLauncher:
             folder=str(folder),
             log_dir=str(self.log_dir.absolute()),
             api_keys=dict(self.api_keys),
+            log=logs.settings_for(log, host),
         )
         with log.open("ab") as stderr:
             process = await asyncio.create_subprocess_exec(
@@ -115,5 +117,4 @@ async def _handshake(node: LocalNode, config: NodeConfig) -> None:
 
 def _end_of(log: str) -> str:
     """The last lines of a log, indented, each on a line of its own."""
-    lines = Path(log).read_text(errors="replace").strip().splitlines()[-5:]
-    return "".join(f"\n  {line}" for line in lines)
+    return "".join(f"\n  {line}" for line in logs.tail(Path(log)))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import shutil
-import sys
 
 import msgspec
 import uvloop
 
+from agentsim import logs
 from agentsim.node.node import Node
 from agentsim.rpc import lifeline
 from agentsim.rpc.channel import serve
@@ -40,9 +39,7 @@ async def _main(config: NodeConfig) -> None:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
-    uvloop.run(_main(msgspec.json.decode(lifeline.first_line(), type=NodeConfig)))
+    settings = msgspec.json.decode(lifeline.first_line(), type=NodeConfig)
+    logs.hide(settings.api_keys.values())
+    logs.begin(settings.log, "node")
+    uvloop.run(_main(settings))

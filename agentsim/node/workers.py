@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentsim import logs
 from agentsim.errors import LaunchError
 from agentsim.rpc.codec import decode
 from agentsim.rpc.control import Hello, WorkerConfig
@@ -150,7 +151,8 @@ class Workers:
                 stderr=log,
             )
         self._processes[worker] = process
-        config = WorkerConfig(str(self._socket), worker, self._tokens[worker])
+        log_settings = logs.settings_for(self._log_of(worker))
+        config = WorkerConfig(str(self._socket), worker, self._tokens[worker], log_settings)
         assert process.stdin is not None
         process.stdin.write(msgspec.json.encode(config) + b"\n")
         self._keep(self._watch(worker, process))

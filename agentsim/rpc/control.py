@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from agentsim.logs import LogSettings
 from agentsim.rpc.certificates import Identity
 from agentsim.rpc.messages import Completion, Groups, Observation
 
@@ -190,6 +191,7 @@ class NodeConfig(Struct, frozen=True):
         log_dir: where the logs of workers and model servers go.
         api_keys: of model endpoints, by the name of the variable that holds each.
         identity: for mutual TLS; None only on a Unix socket.
+        log: how the node logs; its workers do likewise.
     """
 
     address: str
@@ -197,6 +199,7 @@ class NodeConfig(Struct, frozen=True):
     log_dir: str
     api_keys: dict[str, str] = {}
     identity: Identity | None = None
+    log: LogSettings = LogSettings()
 
 
 class Listening(Struct, frozen=True):
@@ -221,8 +224,10 @@ class WorkerConfig(Struct, frozen=True):
     Attributes:
         socket: the node's Unix socket.
         token: what the worker's hello must show.
+        log: how it logs.
     """
 
     socket: str
     worker: int
     token: str
+    log: LogSettings = LogSettings()

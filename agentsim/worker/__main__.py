@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import logging
 import os
-import sys
 import traceback
 from pathlib import Path
 
 import msgspec
 import uvloop
 
+from agentsim import logs
 from agentsim.rpc import lifeline
 from agentsim.rpc.codec import encode
 from agentsim.rpc.control import Failure, Hello, Pulse, WorkerConfig
@@ -25,7 +25,7 @@ _PULSE_S = 1.0
 _OUTBOX = 256
 
 
-async def _main(config: WorkerConfig) -> None:
+async def _main(config: WorkerConfig, log: logs.Log) -> None:
     data = await _open(config, DATA)
     pulse = await _open(config, PULSE)
     outbox: asyncio.Queue[Envelope] = asyncio.Queue(_OUTBOX)
@@ -36,7 +36,7 @@ async def _main(config: WorkerConfig) -> None:
         for work in (
             _receive(data, host),
             _send(data, outbox),
-            _beat(pulse, config.worker),
+            _beat(pulse, config.worker, log),
             host.play(),
         )
     ]
@@ -76,18 +76,14 @@ async def _send(link: StreamLink, outbox: asyncio.Queue[Envelope]) -> None:
         await link.send(await outbox.get())
 
 
-async def _beat(link: StreamLink, worker: int) -> None:
+async def _beat(link: StreamLink, worker: int, log: logs.Log) -> None:
     while True:
+        log.bound()
         await link.send(Envelope(Kind.PULSE, NODE, worker, encode(Pulse())))
         await asyncio.sleep(_PULSE_S)
 
 
 if __name__ == "__main__":
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
     settings = msgspec.json.decode(lifeline.first_line(), type=WorkerConfig)
     lifeline.hold(lambda: None, grace_s=0.0, die_with_parent=True)
-    uvloop.run(_main(settings))
+    uvloop.run(_main(settings, logs.begin(settings.log, "worker", settings.worker)))
