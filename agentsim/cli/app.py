@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from agentsim.cli.bench import bench
+from agentsim.cli.cluster import cluster
 from agentsim.cli.explain import explain
 from agentsim.cli.personas import personas
 from agentsim.cli.replies import replies
@@ -25,3 +26,4 @@ app = typer.Typer(
 for command in (run, personas, runs, show, report, validate, replies, schema, explain, version):
     app.command()(command)
 app.add_typer(bench, name="bench")
+app.add_typer(cluster, name="cluster")

@@ -16,6 +16,7 @@ from agentsim.config.base import FileModel
 from agentsim.config.check import Checked, check
 from agentsim.config.files import Unreadable, display, read_text
 from agentsim.config.hostfile import Hostfile
+from agentsim.config.hosts import hostfile as read_hostfile
 from agentsim.config.keys import missing_key, near_miss
 from agentsim.config.kinds import misplaced
 from agentsim.config.loaded import (
@@ -249,7 +250,7 @@ def load_hostfile(path: str | os.PathLike[str]) -> Hostfile:
     """
     reading = _Reading()
     root = reading.tree(os.fspath(path), "hostfile")
-    hostfile = None if root is None else check(Hostfile, served.hostfile(root))
+    hostfile = None if root is None else read_hostfile(root)
     if hostfile is not None:
         reading.add(hostfile.findings)
     if reading.findings or hostfile is None or hostfile.value is None:
@@ -477,7 +478,7 @@ def _hostfile(
         tree = flags.set_workers(tree, workers)
     if tree is None:
         return None
-    checked = check(Hostfile, served.hostfile(tree))
+    checked = read_hostfile(tree)
     reading.add(_named_here(checked.findings, named))
     return checked.value
 

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, Discriminator
 from pydantic_core import PydanticCustomError
 
+from agentsim.config.masking import is_secret
+
 Shares = TypeVar("Shares", dict[str, float], list[float])
 
 SHARES_TOLERANCE = 1e-6
@@ -175,3 +177,28 @@ def function_path(path: str) -> str:
             {"path": path[:60]},
         )
     return path
+
+
+def ports(value: int | str) -> int | str:
+    """A port, or a range of them as in 7000-7099."""
+    first, dash, last = str(value).partition("-")
+    if dash and first.isdigit() and last.isdigit() and 0 < int(first) <= int(last) < 2**16:
+        return value
+    if isinstance(value, int) and 0 <= value < 2**16:
+        return value
+    raise PydanticCustomError(
+        "bad-value",
+        "a port is a number from 0 to 65535 or a range as in 7000-7099, found `{value}`",
+        {"value": str(value)[:30]},
+    )
+
+
+def no_secret(name: str) -> str:
+    """The name of a variable that holds no secret, as far as a name can tell."""
+    if is_secret(name):
+        raise PydanticCustomError(
+            "secret-in-file",
+            "a secret does not belong into a file; set the variable on the host, in its shell's "
+            "startup file or in one that `setup` reads",
+        )
+    return name

@@ -13,7 +13,6 @@ from agentsim.config.tree import (
     Node,
     Path,
     Scalar,
-    Sequence,
     child,
     find,
     key_place,
@@ -70,15 +69,10 @@ def population(node: Node) -> Kept:
 
 def hostfile(node: Node) -> Kept:
     """Sort out a hostfile."""
-    hosts = find(node, "hosts")
-    count = len(hosts.items) if isinstance(hosts, Sequence) else 0
-    unset = [("hosts", index, key) for index in range(count) for key in _HOST_KEYS]
-    top: list[Path] = [("minimum_hosts",), ("ssh",)]
-    return _kept(node, [*top, *unset], _of_hostfile(node, [*top, *unset]))
+    return _kept(node, (), _of_hostfile(node))
 
 
 _UNSET: tuple[Path, ...] = (("limits", "cost_usd"),)
-_HOST_KEYS = ("gpus", "python", "setup", "port", "env")
 _SCRIPTED = "replay, cognitive_hierarchy, level_k, random, dummy"
 _MADE = "llama_cpp or openai; population: RUN/personas.parquet takes the personas of a run"
 
@@ -120,13 +114,10 @@ def _of_population(node: Node) -> Iterator[Unserved]:
         yield Unserved((*path, "backend"), path, backend, instead)
 
 
-def _of_hostfile(node: Node, keys: Iterable[Path]) -> Iterator[Unserved]:
+def _of_hostfile(node: Node) -> Iterator[Unserved]:
     launcher = text_at(node, "launcher")
-    if launcher in ("ssh", "slurm", "ray"):
-        yield Unserved(("launcher",), ("launcher",), launcher, "local")
-    for path in keys:
-        if _asked(find(node, *path)):
-            yield Unserved(path, path)
+    if launcher in ("slurm", "ray"):
+        yield Unserved(("launcher",), ("launcher",), launcher, "one of: local, ssh")
 
 
 def _asked(node: Node | None) -> bool:

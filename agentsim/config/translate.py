@@ -32,6 +32,9 @@ _PATTERNS = {
     r"^https?://[^/]": "an address that starts with http:// or https://",
     r"^[A-Z_][A-Z0-9_]*$": "the name of an environment variable, in capitals",
     r"^\S[^\r\n]{0,59}$": "the name of a language, at most 60 characters",
+    r"^[A-Za-z_][A-Za-z0-9_]*$": "the name of an environment variable",
+    r"^[^\s-]\S*$": "a name or address without spaces, which does not begin with a hyphen",
+    r"^[A-Za-z]+=\S.*$": "an option of ssh as in ConnectTimeout=5",
 }
 _WRONG_TYPE = re.compile(r".*_type|int_from_float|none_required")
 

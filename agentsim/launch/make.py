@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agentsim.config.hostfile import Hostfile
+from agentsim.errors import UserError
 from agentsim.launch.base import Launcher
 from agentsim.launch.local import LocalLauncher
 
@@ -22,4 +23,6 @@ def make(hostfile: Hostfile, log_dir: Path, api_keys: Mapping[str, str]) -> Laun
         log_dir: where nodes, workers and model servers log.
         api_keys: of model endpoints, by the name of their variable.
     """
+    if hostfile.launcher == "ssh":
+        raise UserError("the ssh launcher is on its way")
     return LocalLauncher(log_dir, api_keys)
