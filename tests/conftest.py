@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
+from beds import ssh_hosts as beds
+from beds.ssh_hosts import SshHosts
 from whole_runs import Program
 
 
@@ -38,3 +40,35 @@ def scenario(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+@pytest.fixture(scope="module")
+def ssh_bed() -> Iterator[SshHosts]:
+    """Four SSH hosts in network namespaces, for all tests of a file. Use `ssh_hosts`."""
+    if why := beds.why_no_namespaces():
+        pytest.skip(why)
+    with beds.in_namespaces(4) as bed:
+        yield bed
+
+
+@pytest.fixture
+def ssh_hosts(ssh_bed: SshHosts, program: Program) -> Iterator[SshHosts]:
+    """Four SSH hosts in network namespaces; nothing may be left on any of them after the test."""
+    try:
+        yield ssh_bed
+        ssh_bed.heal()
+        for name in ssh_bed.names:
+            program.wait_for(lambda name=name: not ssh_bed.left(name), 30)
+    finally:
+        ssh_bed.heal()
+        for host in ssh_bed.hosts:
+            ssh_bed.end(host.name)
+
+
+@pytest.fixture(scope="module")
+def loopback_hosts() -> Iterator[SshHosts]:
+    """Two SSH hosts on loopback, for whoever runs the tests."""
+    if why := beds.why_no_sshd():
+        pytest.skip(why)
+    with beds.on_loopback(2) as bed:
+        yield bed
