@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from agentsim.bench import meter
+from agentsim.bench.agents import Sleeper
 from agentsim.bench.meter import Phases
-from agentsim.bench.sleepers import Sleeper
 from agentsim.cluster import Cluster
 
 _CREATION_LIMIT_S = 300.0

@@ -10,6 +10,7 @@ from typing import Any
 
 from agentsim.bench.machine import machine
 from agentsim.bench.programs import measured
+from agentsim.bench.spread import spread
 
 PARTS = ("startup", "create", "rounds", "end")
 
@@ -25,6 +26,7 @@ class Dummies:
         coroutines: agents of a user's class, each an `async def act`, in place of players of the
             `dummy` model.
         repeats: runs of which the median is told.
+        memory: whether one more run looks at memory.
         out: where the directories of the runs are kept; None: nowhere.
     """
 
@@ -35,6 +37,7 @@ class Dummies:
     jitter_s: float = 0.0
     coroutines: bool = False
     repeats: int = 3
+    memory: bool = True
     out: Path | None = None
 
 
@@ -64,7 +67,8 @@ def bench_dummy(
         cpu_us_a_turn      its inverse, in microseconds
         memory             PSS; startup_bytes (before there are agents), peak_bytes (in all),
                            bytes_an_agent_idle (after creation, less startup_bytes),
-                           bytes_an_agent_in_flight (peak, less startup_bytes), by_program
+                           bytes_an_agent_in_flight (peak, less startup_bytes), by_program; null if
+                           not wanted
         disk_bytes         of the run's directory
         machine            see `machine.machine`
         runs               the parts of each repetition
@@ -77,8 +81,11 @@ def bench_dummy(
     for repeat in range(spec.repeats):
         tell(f"{name}, {spec.agents:,} agents: run {repeat + 1} of {spec.repeats}")
         runs.append(measured(name, _settings(spec, f"run-{repeat + 1}")))
-    tell(f"{name}, {spec.agents:,} agents: a run for its memory")
-    looked = measured(name, _settings(spec, "memory", memory=True))
+    memory = None
+    if spec.memory:
+        tell(f"{name}, {spec.agents:,} agents: a run for its memory")
+        looked = measured(name, _settings(spec, "memory", memory=True))
+        memory = of_memory(looked["memory"], spec.agents)
     return {
         "what": name,
         "agents": spec.agents,
@@ -88,7 +95,7 @@ def bench_dummy(
         "jitter_s": spec.jitter_s,
         "repeats": spec.repeats,
         **figures(runs, turns=spec.agents * spec.rounds, rounds=spec.rounds),
-        "memory": of_memory(looked["memory"], spec.agents),
+        "memory": memory,
         "disk_bytes": runs[0]["disk_bytes"],
         "machine": machine(),
         "runs": [
@@ -104,7 +111,13 @@ def figures(runs: Sequence[dict[str, Any]], *, turns: int, rounds: int) -> dict[
     parts["total"] = [
         [sum(part[i] for part in run["parts"].values()) for i in range(2)] for run in runs
     ]
-    found: dict[str, Any] = {name: _spread(figures) for name, figures in parts.items()}
+    found: dict[str, Any] = {
+        name: {
+            **spread("wall_s", [wall_s for wall_s, _ in figures]),
+            **spread("cpu_s", [cpu_s for _, cpu_s in figures]),
+        }
+        for name, figures in parts.items()
+    }
     cpu_s = found["rounds"]["cpu_s"]
     found["round"] = {
         "wall_s": median(s for run in runs for s in run["rounds_s"]),
@@ -125,15 +138,6 @@ def of_memory(looked: dict[str, dict[str, int]], agents: int) -> dict[str, Any]:
         "bytes_an_agent_in_flight": (peak - startup) / agents,
         "by_program": looked,
     }
-
-
-def _spread(figures: Sequence[Sequence[float]]) -> dict[str, float]:
-    found = {}
-    for name, values in zip(("wall_s", "cpu_s"), zip(*figures, strict=True), strict=True):
-        found[name] = median(values)
-        found[f"{name}_min"] = min(values)
-        found[f"{name}_max"] = max(values)
-    return found
 
 
 def _settings(spec: Dummies, name: str, *, memory: bool = False) -> dict[str, Any]:

@@ -29,6 +29,11 @@ def children() -> list[psutil.Process]:
     return psutil.Process().children(recursive=True)
 
 
+def cpu_s_of(pid: int) -> float:
+    """CPU seconds of one process, and of its own children that have ended."""
+    return _cpu_s(psutil.Process(pid))
+
+
 def _cpu_s(process: psutil.Process) -> float:
     """CPU seconds of another process, and of its own children that have ended."""
     try:

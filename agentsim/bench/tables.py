@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich import box
@@ -40,6 +40,7 @@ def dummy_table(found: dict[str, Any]) -> RenderableType:
         f"{found['agents']:,} {who}, {found['rounds_played']} rounds, {found['workers']} workers"
     )
     memory, round = found["memory"], found["round"]
+    assert memory is not None
     lines = [
         f"one round: {round['wall_s']:.2f} s, {round['cpu_s']:.2f} CPU s; "
         f"{found['cpu_us_a_turn']:.2f} CPU us a turn, "
@@ -49,6 +50,80 @@ def dummy_table(found: dict[str, Any]) -> RenderableType:
         f"{memory['peak_bytes'] / 1e9:.2f} GB in all",
     ]
     return Group(table(title, ["", "wall s", "CPU s"], rows), *_lines(found, lines))
+
+
+def scaling_tables(found: dict[str, Any]) -> RenderableType:
+    """What `scaling.bench_scaling` found."""
+    columns = ["workers", "agents", "s a round", "CPU s a round", "CPU us a turn"]
+
+    def rows(name: str) -> list[list[str]]:
+        return [
+            [
+                f"{line['workers']}",
+                f"{line['agents']:,}",
+                f"{line['wall_s']:.3f}",
+                f"{line['cpu_s']:.3f}",
+                f"{line['cpu_us_a_turn']:.2f}",
+            ]
+            for line in found[name]
+        ]
+
+    sizes = [
+        [*row, f"{line['slope_us']:.2f}" if "slope_us" in line else ""]
+        for row, line in zip(rows("sizes"), found["sizes"], strict=True)
+    ]
+    return Group(
+        table("agents a worker fixed (weak scaling)", columns, rows("weak")),
+        table("agents fixed (strong scaling)", columns, rows("strong")),
+        table("more agents", [*columns, "one more, us"], sizes),
+        *_lines(found, ["one more: the CPU of one more agent's turn, since the line above"]),
+    )
+
+
+def messages_table(found: dict[str, Any], kinds: Mapping[str, str]) -> RenderableType:
+    """What `messages.bench_messages` found."""
+    rows = [
+        [words, *(_with_spread(found[name], figure) for figure in ("cpu_us", "wall_us"))]
+        for name, words in kinds.items()
+    ]
+    title = f"{found['calls']:,} calls, workers: {found['workers']}"
+    return Group(table(title, ["", "CPU us", "wall us"], rows), *_lines(found, []))
+
+
+def models_table(found: dict[str, Any]) -> RenderableType:
+    """What `models.bench_models` found."""
+    rows = [
+        [
+            f"{line['window']:,}",
+            f"{line['requests_per_s']:,.0f}",
+            _with_spread(line, "ours_ms", 3),
+            _with_spread(line, "server_ms", 3),
+        ]
+        for line in found["windows"]
+    ]
+    columns = ["under way", "requests/s", "our CPU ms", "the server's"]
+    title = f"{found['requests']:,} requests, each answered after {found['delay_s']:g} s"
+    return Group(table(title, columns, rows), *_lines(found, []))
+
+
+def results_table(found: dict[str, Any]) -> RenderableType:
+    """What `results.bench_results` found."""
+    names = {
+        "players": "actions of players",
+        "attempts_of_models": "attempts of a model",
+    }
+    rows = [
+        [
+            words,
+            *(f"{found[name][f'{step}_cpu_s']:.2f}" for step in ("journal", "gather", "parquet")),
+            _with_spread(found[name], "cpu_s"),
+            f"{found[name]['journal_bytes']:,.0f} + {found[name]['parquet_bytes']:,.0f}",
+        ]
+        for name, words in names.items()
+    ]
+    columns = ["CPU s a million rows", "journal", "gather", "Parquet", "journal + Parquet", "B/row"]
+    title = f"{found['rows']:,} actions, {found['attempts']:,} attempts"
+    return Group(table(title, columns, rows), *_lines(found, []))
 
 
 def machine_line(machine: dict[str, Any]) -> str:
@@ -61,6 +136,6 @@ def _lines(found: dict[str, Any], lines: Sequence[str]) -> list[Text]:
     return [Text(line) for line in (*lines, how, machine_line(found["machine"]))]
 
 
-def _with_spread(part: dict[str, float], figure: str) -> str:
+def _with_spread(part: Mapping[str, float], figure: str, digits: int = 2) -> str:
     least, most = part[f"{figure}_min"], part[f"{figure}_max"]
-    return f"{part[figure]:.2f} ({least:.2f} to {most:.2f})"
+    return f"{part[figure]:.{digits}f} ({least:.{digits}f} to {most:.{digits}f})"

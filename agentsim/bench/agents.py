@@ -1,4 +1,4 @@
-"""Agents as users write them, that think for a time."""
+"""Agents as users write them."""
 
 from __future__ import annotations
 
@@ -17,3 +17,11 @@ class Sleeper(Agent):
             think_s += jitter_s * random.uniform(-1.0, 1.0)
         await asyncio.sleep(think_s)
         return think_s
+
+
+class Echo(Agent):
+    """Says what it is told."""
+
+    def act(self, value: float) -> float:
+        """Say it."""
+        return value
