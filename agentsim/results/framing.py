@@ -13,7 +13,6 @@ after a bad one without trying every byte. Nothing in a journal is ever unpickle
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import struct
 import zlib
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from agentsim.errors import ResultsError
+from agentsim.results.lock import is_held
 from agentsim.results.storage import failure
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
@@ -156,18 +156,13 @@ def last_frame(path: Path) -> Frame | None:
 
 
 def is_being_written(path: Path) -> bool:
-    """Whether a process holds the journal for writing, on this machine or over a shared disk.
+    """Whether a process holds the journal for writing, on this machine or another.
 
     Raises:
         ResultsError: the file cannot be opened.
     """
     with _reading(path) as (file, _):
-        try:
-            fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        fcntl.flock(file.fileno(), fcntl.LOCK_UN)
-        return False
+        return is_held(path, file)
 
 
 def _check_header(path: Path, file: BinaryIO, size: int) -> bool:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import threading
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from agentsim.errors import ResultsError
 from agentsim.results.framing import Kind, good_end, header, pack
+from agentsim.results.lock import RunLock
 from agentsim.results.storage import failure, sync_directory
-
-_LOCK_TRIES = 5
-_LOCK_PAUSE_S = 0.02
 
 
 class Journal:
@@ -25,12 +22,15 @@ class Journal:
     Attributes:
         path: the file.
         cut_bytes: length of the torn tail that `open` cut off, 0 when there was none.
+        took_over: from which dead process `open` has taken over, in words; empty: from none.
     """
 
-    def __init__(self, path: Path, fd: int, end: int, cut_bytes: int) -> None:
+    def __init__(self, path: Path, fd: int, lock: RunLock, end: int, cut_bytes: int) -> None:
         """Use `create` or `open`."""
         self.path = path
         self.cut_bytes = cut_bytes
+        self.took_over = lock.took_over
+        self._lock = lock
         self._fd = fd
         self._end = end
         self._failed = ""
@@ -50,14 +50,10 @@ class Journal:
             raise ResultsError(f"{path}: there is a journal already") from None
         except OSError as error:
             raise failure(path, "cannot create the journal", error) from error
-        try:
-            _lock(path, fd)
-            journal = cls(path, fd, 0, 0)
+        with _closed_on_failure(path, fd) as lock:
+            journal = cls(path, fd, lock, 0, 0)
             journal._write(header())
             sync_directory(path.parent)
-        except BaseException:
-            os.close(fd)
-            raise
         return journal
 
     @classmethod
@@ -72,22 +68,15 @@ class Journal:
             fd = os.open(path, os.O_RDWR | os.O_APPEND)
         except OSError as error:
             raise failure(path, "cannot open the journal", error) from error
-        try:
-            _lock(path, fd)
+        with _closed_on_failure(path, fd) as lock:
             size = os.fstat(fd).st_size
             end = good_end(path)
             if end < size:
                 os.ftruncate(fd, end)
                 os.fdatasync(fd)
-            journal = cls(path, fd, end, size - end)
+            journal = cls(path, fd, lock, end, size - end)
             if end == 0:
                 journal._write(header())
-        except OSError as error:
-            os.close(fd)
-            raise failure(path, "cannot recover the journal", error) from error
-        except BaseException:
-            os.close(fd)
-            raise
         return journal
 
     def append(self, kind: Kind, body: bytes | memoryview) -> int:
@@ -138,6 +127,7 @@ class Journal:
         finally:
             with self._sync_lock:
                 if self._fd >= 0:
+                    self._lock.release()
                     os.close(self._fd)
                     self._fd = -1
 
@@ -150,6 +140,7 @@ class Journal:
     def _write(self, *parts: bytes | memoryview) -> None:
         if self._fd < 0:
             raise ResultsError(f"{self.path}: the journal is closed")
+        self._lock.check()
         left = [memoryview(part) for part in parts if len(part)]
         total = sum(len(part) for part in left)
         try:
@@ -181,16 +172,17 @@ class Journal:
         self._torn = False
 
 
-def _lock(path: Path, fd: int) -> None:
-    # Readers take the lock for a moment to learn whether anybody writes: hence several tries.
-    for left in reversed(range(_LOCK_TRIES)):
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if not left:
-                raise ResultsError(f"{path}: another process is writing this run") from None
-            time.sleep(_LOCK_PAUSE_S)
-        except OSError as error:
-            raise failure(path, "cannot lock the journal", error) from error
-        else:
-            return
+@contextlib.contextmanager
+def _closed_on_failure(path: Path, fd: int) -> Iterator[RunLock]:
+    """A journal's lock for who opens it; both are given back when that fails."""
+    lock: RunLock | None = None
+    try:
+        lock = RunLock.take(path, fd)
+        yield lock
+    except BaseException as error:
+        if lock is not None:
+            lock.release()
+        os.close(fd)
+        if isinstance(error, OSError):
+            raise failure(path, "cannot open the journal", error) from error
+        raise

@@ -14,6 +14,7 @@ from agentsim.ids import Round
 from agentsim.results.directory import TABLES, RunDirectory
 from agentsim.results.framing import Frame, Kind, frames
 from agentsim.results.grouping import Grouping
+from agentsim.results.lock import held
 from agentsim.results.parts import replace_tables, scratch_directory
 from agentsim.results.persona_stage import PERSONA_ROUND, write_persona_requests
 from agentsim.results.recorded import RecordedAttempts
@@ -30,19 +31,21 @@ def rebuild(directory: RunDirectory) -> None:
     user's program.
 
     The rows are those that the run wrote. Prompts are not held in memory: they are read again when
-    their round is settled. Not for a run that another process is writing.
+    their round is settled.
 
     Raises:
-        ResultsError: the journal cannot be read, or the disk is full; the tables are as they were.
+        ResultsError: the journal cannot be read, somebody writes it, or the disk is full; the
+            tables are as they were.
     """
-    if _is_workflow(directory.journal):
-        write_workflow_tables(directory)
-        return
-    scratch = scratch_directory(directory)
-    again = _Rebuild(directory.journal, TableWriter(scratch))
-    again.run()
-    write_persona_requests(scratch, again.personas)
-    replace_tables(directory, scratch, list(TABLES))
+    with held(directory.journal):
+        if _is_workflow(directory.journal):
+            write_workflow_tables(directory)
+            return
+        scratch = scratch_directory(directory)
+        again = _Rebuild(directory.journal, TableWriter(scratch))
+        again.run()
+        write_persona_requests(scratch, again.personas)
+        replace_tables(directory, scratch, list(TABLES))
 
 
 def _is_workflow(journal: Path) -> bool:
