@@ -82,8 +82,15 @@ class Begun(msgspec.Struct, frozen=True):
     started: str
 
 
-async def make(order: Order, observer: Watcher) -> None:
+async def make(
+    order: Order, observer: Watcher, *, launcher: launch.MakeLauncher | None = None
+) -> None:
     """Make a file of personas; what an earlier, interrupted call has made is not made again.
+
+    Args:
+        order: what is made.
+        observer: is told how it goes.
+        launcher: starts the nodes of a model that writes; None: what the hostfile says.
 
     Raises:
         UserError: the file exists, something is missing, or the journal is of another order.
@@ -101,7 +108,7 @@ async def make(order: Order, observer: Watcher) -> None:
         known = by_person(_attempts(order.journal))
         where = ", ".join(host.address for host in order.hostfile.hosts)
         observer.stage(f"starting {writer.model.name} on {where}")
-        async with _nodes(order, writer, keys, observer) as nodes:
+        async with _nodes(order, writer, keys, observer, launcher) as nodes:
             people = people_of(
                 order.population, writer, (order.agents, order.sessions, order.seed), nodes
             )
@@ -232,14 +239,18 @@ def _write(order: Order, written: Any) -> None:
 
 @asynccontextmanager
 async def _nodes(
-    order: Order, writer: ModelWriter, keys: dict[str, str], observer: Watcher
+    order: Order,
+    writer: ModelWriter,
+    keys: dict[str, str],
+    observer: Watcher,
+    launcher: launch.MakeLauncher | None,
 ) -> AsyncIterator[Nodes]:
     """Nodes that call models and have no workers. Their logs go when all went well."""
     logs = Path(tempfile.mkdtemp(prefix="agentsim-personas-"))
     try:
         async with open_nodes(
             plan.without_workers(order.hostfile),
-            launch.make(order.hostfile, logs, keys),
+            launcher(logs, keys) if launcher else launch.make(order.hostfile, logs, keys),
             {PERSONAS: writer.model},
             observer.notice,
         ) as nodes:

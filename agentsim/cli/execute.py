@@ -14,7 +14,7 @@ from rich.console import Console
 
 from agentsim.cli.live import Live
 from agentsim.cli.signals import until_signal
-from agentsim.config import Loaded, LoadedWorkflow, load_any
+from agentsim.config import Loaded, LoadedSweep, LoadedWorkflow, load_runs
 from agentsim.games import GAMES
 from agentsim.orchestrator.observer import Silent
 from agentsim.report.text import plain, render
@@ -37,7 +37,23 @@ def execute(
     Raises:
         AgentsimError: the files are wrong, or the run failed.
     """
-    loaded = load_any(file, games=GAMES, overrides=overrides, hosts=hosts, workers=workers)
+    loaded = load_runs(file, games=GAMES, overrides=overrides, hosts=hosts, workers=workers)
+    if isinstance(loaded, LoadedSweep):
+        # Its parts come when they are asked for: a single run does without.
+        from agentsim.cli.sweeps import play_sweep
+        from agentsim.results.sweep import Asked
+        from agentsim.sweep import begin
+
+        asked = Asked(
+            folder=str(Path.cwd()),
+            file=str(file.absolute()),
+            overrides=tuple(overrides),
+            hosts=None if hosts is None else str(hosts.absolute()),
+            workers=workers,
+        )
+        path = out or default_path(loaded.name, datetime.now())
+        directory = begin(loaded, path, asked, _command())
+        return play_sweep(loaded, directory, command=_command(), quiet=quiet, json=json)
     path = out or default_path(loaded.scenario.name, datetime.now())
     console = Console(stderr=True)
     work, live = _prepared(loaded, path, None if quiet or json else console)

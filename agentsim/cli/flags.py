@@ -3,8 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated
 
-WHAT = "In place of the scenario's"
+import typer
+
+from agentsim.cli.failures import ErrorFormat
+
+_WHAT = "In place of the scenario's"
+File = Annotated[Path, typer.Argument(help="The scenario.", show_default=False)]
+Agents = Annotated[int | None, typer.Option(help=f"{_WHAT} agents.")]
+Sessions = Annotated[int | None, typer.Option(help=f"{_WHAT} sessions.")]
+Rounds = Annotated[int | None, typer.Option(help=f"{_WHAT} rounds.")]
+Seed = Annotated[int | None, typer.Option(help=f"{_WHAT} seed.")]
+Hosts = Annotated[Path | None, typer.Option(help="A hostfile.")]
+Workers = Annotated[int | None, typer.Option(help="Worker processes on each host.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Any field, e.g. model.temperature=0.5."),
+]
+Errors = Annotated[
+    ErrorFormat, typer.Option(help="How errors are written to stderr; json is for programs.")
+]
 
 
 def overrides(

@@ -2,44 +2,68 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from agentsim.cli.failures import ErrorFormat, told_as
-from agentsim.cli.flags import WHAT, overrides
+from agentsim.cli.flags import (
+    Agents,
+    Errors,
+    File,
+    Hosts,
+    Rounds,
+    Seed,
+    Sessions,
+    Set,
+    Workers,
+    overrides,
+)
 
 if TYPE_CHECKING:
-    from agentsim.config import Loaded, LoadedWorkflow
+    from agentsim.config import Loaded, LoadedSweep, LoadedWorkflow
+
+_MOST_CELLS = 50
 
 
 def validate(
-    file: Annotated[Path, typer.Argument(help="The scenario.", show_default=False)],
-    agents: Annotated[int | None, typer.Option(help=f"{WHAT} agents.")] = None,
-    sessions: Annotated[int | None, typer.Option(help=f"{WHAT} sessions.")] = None,
-    rounds: Annotated[int | None, typer.Option(help=f"{WHAT} rounds.")] = None,
-    seed: Annotated[int | None, typer.Option(help=f"{WHAT} seed.")] = None,
-    hosts: Annotated[Path | None, typer.Option(help="A hostfile.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Worker processes on each host.")] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any field, e.g. model.temperature=0.5."),
-    ] = None,
-    error_format: Annotated[
-        ErrorFormat,
-        typer.Option(help="How errors are written to stderr; json is for programs."),
-    ] = ErrorFormat.TEXT,
+    file: File,
+    agents: Agents = None,
+    sessions: Sessions = None,
+    rounds: Rounds = None,
+    seed: Seed = None,
+    hosts: Hosts = None,
+    workers: Workers = None,
+    set_: Set = None,
+    error_format: Errors = ErrorFormat.TEXT,
 ) -> None:
     """Check a scenario and its files and say what would run; nothing is started."""
-    from agentsim.config import load_any
+    from agentsim.config import LoadedSweep, load_runs
     from agentsim.games import GAMES
 
     flags = {"agents": agents, "sessions": sessions, "rounds": rounds, "seed": seed}
     with told_as(error_format):
         changed = overrides(flags, set_)
-        loaded = load_any(file, games=GAMES, overrides=changed, hosts=hosts, workers=workers)
-    print(f"{file} is valid: {describe(loaded)}")
+        loaded = load_runs(file, games=GAMES, overrides=changed, hosts=hosts, workers=workers)
+    if isinstance(loaded, LoadedSweep):
+        print(f"{file} is valid: {describe_sweep(loaded)}")
+    else:
+        print(f"{file} is valid: {describe(loaded)}")
+
+
+def describe_sweep(loaded: LoadedSweep) -> str:
+    """How many runs there would be, what each sets, and what the first is."""
+    from agentsim.config import Loaded
+
+    scenarios = [cell.loaded.scenario for cell in loaded.cells if isinstance(cell.loaded, Loaded)]
+    actions = sum(one.agents * one.rounds * one.sessions for one in scenarios)
+    size = _count(len(loaded.cells), "run")
+    if scenarios:
+        size += f", {_count(actions, 'action')} in all"
+    width = len(str(len(loaded.cells)))
+    lines = [f"  {cell.number:{width}}  {cell.words}" for cell in loaded.cells]
+    if len(lines) > _MOST_CELLS:
+        lines[_MOST_CELLS:] = [f"  … and {len(lines) - _MOST_CELLS:,} more"]
+    first = describe(loaded.cells[0].loaded)
+    return "\n".join([f"{size}.", *lines, f"The first: {first}"])
 
 
 def describe(loaded: Loaded | LoadedWorkflow) -> str:

@@ -111,17 +111,20 @@ def load_runs(
     overrides: Iterable[flags.Override] = (),
     hosts: Path | None = None,
     workers: int | None = None,
+    stored: Games[str, str] | None = None,
 ) -> Loaded | LoadedWorkflow | LoadedSweep:
     """Read and check a scenario of any kind: of one run, or with a sweep.
 
     Args:
         path, games, overrides, hosts, workers: as for `load`.
+        stored: texts of files as they were before, by absolute path; they are taken in place of
+            what the files hold now.
 
     Raises:
         ConfigError: with every finding of every file and of every cell.
     """
     overrides = tuple(overrides)
-    reading = _Reading()
+    reading = _Reading(stored=stored or {})
     root: Node | None = reading.tree(os.fspath(path), "scenario")
     if root is not None:
         root = _overridden(reading, root, overrides)
@@ -155,7 +158,7 @@ def _load_sweep(
     loaded: list[LoadedCell] = []
     wrong: dict[Finding, list[sweep.Cell]] = {}
     for cell in cells:
-        own = _Reading(dict(reading.files), names=reading.names, flags=reading.flags)
+        own = replace(reading, files=dict(reading.files), findings={})
         one = _load_one(own, cell.node, games, None, workers)
         for finding in own.findings:
             wrong.setdefault(finding, []).append(cell)
@@ -296,6 +299,7 @@ class _Reading:
     findings: dict[Finding, None] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
+    stored: Games[str, str] = field(default_factory=dict)
 
     def add(self, findings: Iterable[Finding]) -> None:
         """Note findings; the same one is said once."""
@@ -329,7 +333,7 @@ class _Reading:
         """
         self.names.append(path)
         try:
-            text = read_text(path, path)
+            text = self.stored.get(os.path.realpath(path)) or read_text(path, path)
         except Unreadable as error:
             finding = error.finding
             if named and not error.inside:

@@ -116,12 +116,17 @@ def write_manifest(directory: RunDirectory, contents: Mapping[str, Any]) -> None
     Raises:
         ResultsError: it could not be written.
     """
+    write_json(directory.manifest, without_secrets(contents))
+
+
+def without_secrets(contents: Mapping[str, Any]) -> Any:
+    """Data without the values of keys that it names as fields called `…_env`."""
     secrets = [
         value
         for name in _secret_names(contents)
         if len(value := os.environ.get(name, "")) >= _SHORTEST_SECRET
     ]
-    write_json(directory.manifest, _without(contents, secrets))
+    return _without(contents, secrets)
 
 
 def update_manifest(directory: RunDirectory, **changes: Any) -> dict[str, Any]:

@@ -32,7 +32,12 @@ _SYNC_S = 1.0
 
 
 async def run_workflow(
-    loaded: LoadedWorkflow, path: Path, observer: Observer, command: str = ""
+    loaded: LoadedWorkflow,
+    path: Path,
+    observer: Observer,
+    command: str = "",
+    *,
+    launcher: launch.MakeLauncher | None = None,
 ) -> None:
     """Run a user's function, once a session; everything about it ends up in the directory `path`.
 
@@ -41,6 +46,7 @@ async def run_workflow(
         path: the run's directory; must not exist.
         observer: is told how it goes.
         command: what the user asked for, for the manifest.
+        launcher: starts the nodes; None: what the hostfile says.
 
     Raises:
         UserError: something is missing; nothing was started.
@@ -61,8 +67,12 @@ async def run_workflow(
     async with Record(loaded, plan, path, command) as record:
         await personas.draw(loaded, record.directory.personas, observer)
         observer.stage(_starting(plan, scenario.model))
-        launcher = launch.make(loaded.hostfile, record.directory.logs, api_keys)
-        async with open_nodes(plan, launcher, writes or models, observer.notice) as nodes:
+        logs = record.directory.logs
+        if launcher is None:
+            starter = launch.make(loaded.hostfile, logs, api_keys)
+        else:
+            starter = launcher(logs, api_keys)
+        async with open_nodes(plan, starter, writes or models, observer.notice) as nodes:
             tokens = await personas.write(loaded, record, nodes, observer)
             if writes:
                 await nodes.serve(models)

@@ -1,0 +1,196 @@
+"""Plays the cells of a sweep one after the other; what is in its directory says how far it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from agentsim.config import Hostfile, Loaded, LoadedCell, LoadedSweep, LoadedWorkflow
+from agentsim.errors import AgentsimError, DiskFull
+from agentsim.launch import MakeLauncher
+from agentsim.orchestrator.observer import Watcher
+from agentsim.results.sweep import Cell, State, SweepDirectory
+from agentsim.results.sweep_table import row, write_table
+from agentsim.run import run
+from agentsim.sweep.begin import api_keys
+from agentsim.sweep.people import SharedPeople
+from agentsim.workflow.pipeline import run_workflow
+
+
+class Screen(Protocol):
+    """Shows how a sweep goes."""
+
+    def people(self, cell: LoadedCell) -> AbstractContextManager[Watcher]:
+        """Around the making of people that this cell and later ones share."""
+
+    def cell(self, cell: LoadedCell) -> AbstractContextManager[Any]:
+        """Around a cell's run: gives the observer of a game or of a workflow."""
+
+    def ended(self, row: dict[str, Any]) -> None:
+        """A cell has ended; `row` is as of `results.sweep_table`."""
+
+
+async def run_sweep(
+    loaded: LoadedSweep,
+    directory: SweepDirectory,
+    screen: Screen,
+    *,
+    retry_failed: bool = False,
+    command: str = "",
+) -> None:
+    """Play what is not finished of a sweep, and write its table.
+
+    A cell that fails does not end the others. What was finished before is not played again.
+
+    Args:
+        loaded: its cells.
+        directory: was made before; see `begin`.
+        screen: shows how it goes.
+        retry_failed: whether cells that failed before are tried again.
+        command: what the user asked for, for the runs' manifests.
+
+    Raises:
+        UserError: another process runs the same sweep, or a key is missing.
+        DiskFull: there is no room for this cell or any other.
+        asyncio.CancelledError: it was interrupted; so says the cell that was played.
+    """
+    keys = api_keys(loaded)
+    with directory.held():
+        runner = _Runner(loaded, directory, screen, command)
+        try:
+            async with _Nodes(directory.logs, keys) as nodes:
+                for cell in loaded.cells:
+                    if runner.wants(cell.number, retry_failed=retry_failed):
+                        await runner.play(cell, nodes)
+        finally:
+            runner.write_table()
+
+
+class _Runner:
+    """Plays cells and keeps sweep.json."""
+
+    def __init__(
+        self, loaded: LoadedSweep, directory: SweepDirectory, screen: Screen, command: str
+    ) -> None:
+        self._directory = directory
+        self._sweep = directory.read(held=True)
+        self._screen = screen
+        self._command = command
+        self._people = SharedPeople(directory, loaded)
+
+    def wants(self, number: int, *, retry_failed: bool) -> bool:
+        """Whether a cell is to be played."""
+        state = self._sweep.cells[number - 1].state
+        return state != "finished" and (state != "failed" or retry_failed)
+
+    async def play(self, cell: LoadedCell, nodes: _Nodes) -> None:
+        """Play one cell; that it failed is noted, not raised."""
+        path = self._begin(cell.number)
+        try:
+            launcher = await nodes.launcher(cell.loaded.hostfile)
+            loaded = await self._people.given_to(cell, lambda: self._screen.people(cell), launcher)
+            with self._screen.cell(cell) as observer:
+                await _run(loaded, path, observer, self._command, launcher)
+        except asyncio.CancelledError:
+            self._end(cell.number, "interrupted")
+            raise
+        except AgentsimError as error:
+            self._end(cell.number, "failed", str(error).partition("\n")[0])
+            await nodes.end()
+            if isinstance(error, DiskFull):
+                raise
+        except BaseException as error:
+            self._end(cell.number, "failed", f"a bug: {type(error).__name__}: {error}")
+            raise
+        else:
+            self._end(cell.number, "finished")
+
+    def write_table(self) -> None:
+        """Write the table as it stands."""
+        write_table(self._directory, self._sweep)
+
+    def _begin(self, number: int) -> Path:
+        """Note that a cell is played; the directory of its run, which does not exist yet."""
+        record = self._sweep.cells[number - 1]
+        folder = self._directory.cells
+        path, again = folder / record.name, 1
+        while path.exists():
+            again += 1
+            path = folder / f"{record.name}.{again}"
+        inside = str(path.relative_to(self._directory.path))
+        runs = (*(name for name in record.runs if name != inside), inside)
+        self._set(number, state="running", reason="", runs=runs)
+        return path
+
+    def _end(self, number: int, state: State, reason: str = "") -> None:
+        record = self._set(number, state=state, reason=reason)
+        self._screen.ended(row(self._directory, record))
+
+    def _set(self, number: int, **changes: Any) -> Cell:
+        cells = list(self._sweep.cells)
+        cells[number - 1] = msgspec.structs.replace(cells[number - 1], **changes)
+        self._sweep = msgspec.structs.replace(self._sweep, cells=tuple(cells))
+        self._directory.write(self._sweep)
+        return cells[number - 1]
+
+
+class _Nodes:
+    """Nodes that stay from cell to cell while the hostfile is the same and nothing fails.
+
+    Args:
+        logs: where they log.
+        keys: of all cells' model endpoints.
+    """
+
+    def __init__(self, logs: Path, keys: dict[str, str]) -> None:
+        self._logs = logs
+        self._keys = keys
+        self._hostfile: Hostfile | None = None
+        self._launcher: MakeLauncher | None = None
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> _Nodes:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.end()
+
+    async def launcher(self, hostfile: Hostfile) -> MakeLauncher | None:
+        """What makes the launcher of a run; None: each run starts nodes of its own."""
+        if hostfile != self._hostfile:
+            await self.end()
+            self._launcher = await self._stack.enter_async_context(
+                _held(hostfile, self._logs, self._keys)
+            )
+            self._hostfile = hostfile
+        return self._launcher
+
+    async def end(self) -> None:
+        """End the nodes; the next cell has new ones."""
+        self._hostfile = self._launcher = None
+        await self._stack.aclose()
+
+
+@asynccontextmanager
+async def _held(
+    hostfile: Hostfile, logs: Path, keys: dict[str, str]
+) -> AsyncIterator[MakeLauncher | None]:
+    yield None
+
+
+async def _run(
+    loaded: Loaded | LoadedWorkflow,
+    path: Path,
+    observer: Any,
+    command: str,
+    launcher: MakeLauncher | None,
+) -> None:
+    if isinstance(loaded, LoadedWorkflow):
+        await run_workflow(loaded, path, observer, command, launcher=launcher)
+    else:
+        await run(loaded, path, observer, command, launcher=launcher)
