@@ -165,7 +165,7 @@ def test_who_was_taken_over_from_writes_no_more(
         forge(path, ELSEWHERE)
         # It slept: no beat came.
         monkeypatch.setattr(lock, "_DOUBT_S", -1.0)
-        with pytest.raises(ResultsError, match="4242 on node17.* has taken over"):
+        with pytest.raises(ResultsError, match=r"4242 on node17.* has taken over"):
             journal.append(Kind.ANSWERS, b"too late")
     assert holder_of(path) == ELSEWHERE, "another's lock is not given back"
     assert [frame.body for frame in frames(path)] == [b"first", b"mine"]
@@ -186,6 +186,7 @@ def test_the_holder_shows_that_it_lives(path: Path, monkeypatch: pytest.MonkeyPa
             time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_one_of_many_that_take_over_at_once_gets_it(path: Path) -> None:
     forge(path, ELSEWHERE, age_s=1000)
     program = """
@@ -215,7 +216,7 @@ sys.stdin.read()
             stdout=subprocess.PIPE,
             text=True,
         )
-        for n in range(6)
+        for n in range(4)
     ]
     try:
         for racer in racers:
@@ -226,7 +227,7 @@ sys.stdin.read()
             racer.stdin.write("go\n")
             racer.stdin.flush()
         said = [racer.stdout.readline() for racer in racers if racer.stdout is not None]
-        assert sorted(line.split()[0] for line in said) == ["held"] + ["refused"] * 5, said
+        assert sorted(line.split()[0] for line in said) == ["held"] + ["refused"] * 3, said
     finally:
         for racer in racers:
             racer.communicate()
