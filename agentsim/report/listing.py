@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,9 +15,11 @@ from typing import Any
 import pyarrow as pa
 
 from agentsim.errors import AgentsimError, UserError
+from agentsim.report.sweep import progress
 from agentsim.report.words import NOTHING, Number, count, printable, share
 from agentsim.results import RunDirectory, load_run
 from agentsim.results.parts import parts, read_part
+from agentsim.results.sweep import SweepDirectory, is_sweep
 
 _WIDTH = 80
 
@@ -37,6 +40,7 @@ class Listed:
         round: the last round that is settled in some session; None without any.
         mean, target: of it, averaged over its sessions.
         rule: of the game, to write numbers by.
+        cells: of a sweep: how many there are of each state; None for a run.
     """
 
     path: Path
@@ -54,13 +58,14 @@ class Listed:
     mean: float | None = None
     target: float | None = None
     rule: dict[str, Any] | None = None
+    cells: dict[str, int] | None = None
 
 
 def list_runs(folder: Path) -> list[Listed]:
-    """The runs in a folder, the newest first, what cannot be read last.
+    """The runs and sweeps in a folder, the newest first, what cannot be read last.
 
     Args:
-        folder: holds run directories, or is one.
+        folder: holds run directories, or is one; of a sweep, its cells' are listed.
 
     Raises:
         UserError: there is no such folder.
@@ -69,6 +74,8 @@ def list_runs(folder: Path) -> list[Listed]:
         raise UserError(f"{folder}: there is no such folder")
     if (folder / "manifest.json").exists():
         return [_listed(folder)]
+    if is_sweep(folder):
+        return [_listed(folder), *_cells_of(folder)]
     try:
         found = [
             _listed(path)
@@ -92,12 +99,13 @@ def listing(runs: Sequence[Listed], folder: Path) -> str:
     widths[0] = min(widths[0], _WIDTH - sum(widths[1:]) - 2 * (len(widths) - 1))
     lines = [_line(titles, widths)]
     for run, row in zip(runs, rows, strict=True):
-        lines += [_line(row, widths), f"  {_size(run)}{printable(str(run.path))}"]
+        size = f"{progress(run.cells)}  " if run.cells else _size(run)
+        lines += [_line(row, widths), f"  {size}{printable(str(run.path))}"]
         if run.reason:
             lines += textwrap.wrap(
                 printable(run.reason), _WIDTH, initial_indent="  ", subsequent_indent="  "
             )
-    if any(run.state != "unreadable" for run in runs):
+    if any(run.agents is not None for run in runs):
         lines.append("40x3x1: agents x rounds x sessions; mean, target: last round, over sessions")
     return "\n".join(lines) + "\n"
 
@@ -119,6 +127,7 @@ def as_data(run: Listed) -> dict[str, Any]:
         "last_round": run.round,
         "mean": run.mean,
         "target": run.target,
+        "cells": run.cells,
         "path": str(run.path),
     }
 
@@ -135,7 +144,15 @@ def _listed(path: Path) -> Listed:
     return Listed(path=path, state="unreadable", reason=reason)
 
 
+def _cells_of(folder: Path) -> list[Listed]:
+    """The runs of a sweep's cells, in order; of a cell that was begun anew, the last one."""
+    cells = SweepDirectory(folder).read().cells
+    return [_listed(folder / cell.runs[-1]) for cell in cells if cell.runs]
+
+
 def _read(path: Path) -> Listed:
+    if is_sweep(path):
+        return _read_sweep(path)
     directory = RunDirectory.open(path)
     run = load_run(path)
     manifest = run.manifest
@@ -158,6 +175,17 @@ def _read(path: Path) -> Listed:
         mean=_mean(of_last, "mean"),
         target=_mean(of_last, "target"),
         rule=manifest.get("rule"),
+    )
+
+
+def _read_sweep(path: Path) -> Listed:
+    sweep = SweepDirectory(path).read()
+    return Listed(
+        path=path,
+        state=sweep.state,
+        name=sweep.name,
+        started=sweep.created,
+        cells=dict(Counter(cell.state for cell in sweep.cells)),
     )
 
 

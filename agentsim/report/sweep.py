@@ -36,7 +36,7 @@ def render_sweep(contents: Data, *, path: Path) -> RenderableType:
         (printable(whole["name"]), "bold"),
         ": ",
         (whole["state"], "bold green" if good else "bold red"),
-        f", {progress(contents)}",
+        f", {progress(whole['states'])}",
     )
     blocks = [*_table(contents), Text(), *_failures(cells), *_files(cells, path)]
     return Group(title, Text(), *(Padding(block, _INDENT) for block in blocks))
@@ -50,13 +50,15 @@ def plain_sweep(contents: Data, *, path: Path, width: int = _WIDTH) -> str:
     return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
 
 
-def progress(contents: Data) -> str:
-    """How far a sweep is: `6 of 8 cells finished, 1 failed, 1 waiting`."""
-    whole = contents["sweep"]
-    states = dict(whole["states"])
-    done = states.pop("finished", 0)
-    parts = [f"{count(done)} of {count(whole['cells'])} cells finished"]
-    return ", ".join([*parts, *(f"{count(number)} {state}" for state, number in states.items())])
+def progress(states: Mapping[str, int]) -> str:
+    """How far a sweep is: `6 of 8 cells finished, 1 failed, 1 waiting`.
+
+    Args:
+        states: how many cells there are of each state.
+    """
+    parts = [f"{count(states.get('finished', 0))} of {count(sum(states.values()))} cells finished"]
+    others = {state: number for state, number in sorted(states.items()) if state != "finished"}
+    return ", ".join([*parts, *(f"{count(number)} {state}" for state, number in others.items())])
 
 
 def one_line(row: Data) -> str:

@@ -9,12 +9,10 @@ summary.json   a row a cell; sweep.csv has the same
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +20,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from agentsim.errors import ResultsError, UserError
+from agentsim.errors import ResultsError
+from agentsim.results import lock
 from agentsim.results.directory import RunDirectory
 from agentsim.results.manifest import without_secrets
 from agentsim.results.storage import failure, read_json, write_json
@@ -163,7 +162,7 @@ class SweepDirectory:
 
     @property
     def _lock(self) -> Path:
-        return self.path / "sweep.lock"
+        return self.path / "sweep.held"
 
     def create(self, sweep: Sweep) -> None:
         """Make the directory of a new sweep, and its parents.
@@ -225,32 +224,20 @@ class SweepDirectory:
         return msgspec.structs.replace(cell, state=state, reason=reason)
 
     def is_being_written(self) -> bool:
-        """Whether a process runs the sweep."""
+        """Whether a process runs the sweep, on this machine or another."""
         try:
-            with self._lock.open() as file:
-                fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+            with self._lock.open("rb") as file:
+                return lock.is_held(self._lock, file)
         except OSError:
             return False
-        return False
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> AbstractContextManager[None]:
         """Keep other processes from running the same sweep.
 
         Raises:
-            UserError: one does.
+            ResultsError: one does; the message says which.
         """
-        fd = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UserError(f"{self.path}: another process is running this sweep") from None
-            yield
-        finally:
-            os.close(fd)
+        return lock.held(self._lock)
 
 
 def is_sweep(path: Path) -> bool:

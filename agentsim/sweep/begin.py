@@ -10,7 +10,7 @@ from typing import Any
 
 from agentsim import personas
 from agentsim.config import Loaded, LoadedCell, LoadedSweep, LoadedWorkflow, load_runs
-from agentsim.config.models import LANGUAGE_MODELS, LanguageModel
+from agentsim.config.models import LANGUAGE_MODELS, AnsweringModel
 from agentsim.errors import UserError
 from agentsim.games import GAMES
 from agentsim.results.sweep import Asked, Cell, Sweep, SweepDirectory, directory_name, make_sweep
@@ -106,7 +106,7 @@ def api_keys(loaded: LoadedSweep) -> dict[str, str]:
     Raises:
         UserError: a package, a model file or a key is missing.
     """
-    models: dict[str, LanguageModel] = {}
+    models: dict[str, AnsweringModel] = {}
     for cell in loaded.cells:
         model, writer = cell.loaded.scenario.model, personas.writer_of(cell.loaded)
         if isinstance(model, LANGUAGE_MODELS):

@@ -55,7 +55,8 @@ async def run_sweep(
         command: what the user asked for, for the runs' manifests.
 
     Raises:
-        UserError: another process runs the same sweep, or a key is missing.
+        UserError: a key is missing.
+        ResultsError: another process runs the same sweep.
         DiskFull: there is no room for this cell or any other.
         asyncio.CancelledError: it was interrupted; so says the cell that was played.
     """

@@ -12,6 +12,7 @@ from made_runs import MadeRun, one_session, three_sessions, with_groups
 from agentsim.errors import UserError
 from agentsim.report.listing import as_data, list_runs, listing
 from agentsim.results import RunDirectory, RunEnd, update_manifest
+from agentsim.results.sweep import Asked, Cell, SweepDirectory, make_sweep
 
 
 def started(run: Path, when: str) -> Path:
@@ -108,3 +109,22 @@ def test_groups_are_not_counted_twice(tmp_path: Path, separate: bool) -> None:
     assert (run.settled, run.valid, run.rounds_settled) == (8, 6, 2)
     assert run.mean == pytest.approx(10.0)
     assert (run.target is None) is separate
+
+
+def test_a_sweep_is_a_line_and_its_cells_are_listed_when_it_is_named(tmp_path: Path) -> None:
+    cells = [
+        Cell(number=n, name=f"{n:04d}", words="", set={"seed": n}, scenario={}, **fields)
+        for n, fields in enumerate(
+            ({"state": "finished", "runs": ("cells/a",)}, {"state": "failed", "reason": "x"}, {}), 1
+        )
+    ]
+    path = tmp_path / "runs" / "swept"
+    asked = Asked(folder="/", file="/s.yaml")
+    SweepDirectory(path).create(make_sweep("s", cells, asked, {}))
+    one_session(path / "cells" / "a")
+    (sweep,) = list_runs(path.parent)
+    assert (sweep.name, sweep.state) == ("s", "interrupted")
+    assert as_data(sweep)["cells"] == {"finished": 1, "failed": 1, "waiting": 1}
+    text = listing([sweep], path.parent)
+    assert "1 of 3 cells finished, 1 failed, 1 waiting  " in text
+    assert [run.path.name for run in list_runs(path)] == ["swept", "a"]

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agentsim.errors import ResultsError, UserError
+from agentsim.errors import ResultsError
 from agentsim.results.sweep import (
     Asked,
     Cell,
@@ -115,7 +115,7 @@ def _hold(directory: SweepDirectory) -> None:
     try:
         with directory.held():
             raise SystemExit(0)
-    except UserError:
+    except ResultsError:
         raise SystemExit(2) from None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sweep_samples import Stand, begun, play, read, stand_in
 
-from agentsim.errors import DiskFull, ModelError, UserError
+from agentsim.errors import DiskFull, ModelError, ResultsError, UserError
 from agentsim.results.sweep import SweepDirectory
 from agentsim.sweep import read_again, refuse_other
 
@@ -96,7 +96,7 @@ def test_our_own_bug_ends_the_sweep_and_is_noted(tmp_path: Path, stand: Stand) -
 def test_a_sweep_of_another_process_is_let_alone(tmp_path: Path, stand: Stand) -> None:
     loaded = read(tmp_path, "{seed: [5]}")
     directory = begun(loaded, tmp_path)
-    with directory.held(), pytest.raises(UserError, match="another process"):
+    with directory.held(), pytest.raises(ResultsError, match="process"):
         play(loaded, directory)
     assert stand.played == []
 
