@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from agentsim.games.guess_average import AttributeGroups, GuessAverageSpec, by_category, by_count
-from agentsim.plan import RunPlan, Shard
+from agentsim.plan import Shard
 from agentsim.population import read_personas
 from agentsim.results import Grouping
 from agentsim.results.columns import to_numpy
@@ -24,10 +24,30 @@ class Workers(Protocol):
     """The way to the workers, and from them."""
 
     async def send(self, worker: int, kind: Kind, message: object) -> None:
-        """Send a message to a worker."""
+        """Send a message to a worker.
+
+        Raises:
+            PeerLost: its node is gone.
+        """
 
     async def receive(self) -> Envelope:
-        """The next message of any worker."""
+        """The next message of any worker.
+
+        Raises:
+            PeerLost: workers are gone; told once of each.
+        """
+
+    async def spawn(self, node: int, workers: list[int]) -> None:
+        """Start workers of these numbers on a node."""
+
+    async def end(self, workers: list[int]) -> None:
+        """End workers, whatever state they are in."""
+
+    def alive(self) -> list[int]:
+        """Nodes that are there."""
+
+    def window(self, worker: int) -> int:
+        """Requests that a worker may have in flight."""
 
 
 def grouping(
@@ -57,28 +77,26 @@ def grouping(
 
 async def enrol(
     workers: Workers,
-    plan: RunPlan,
+    shard: Shard,
     session: int,
     *,
     groups: Grouping,
     personas: Path | None,
 ) -> None:
-    """Enrol the agents of one session at their workers.
+    """Enrol the agents of one session that sit in one worker.
 
     Args:
         groups: of the session.
         personas: file of the persona texts; None when no prompt shows them.
     """
-    for shard in plan.shards:
-        parts = [shard] if personas is None else _parts(shard)
-        for part in parts:
-            backgrounds: list[str] = []
-            if personas is not None:
-                table = read_personas(personas, session=session, first=part.first, count=part.count)
-                backgrounds = [str(text) for text in table.column("background").to_pylist()]
-            whose = groups.record(session, slice(part.first, part.first + part.count))
-            message = Enrol(session, part.first, part.count, backgrounds, whose)
-            await workers.send(shard.worker, Kind.ENROL, message)
+    for part in [shard] if personas is None else _parts(shard):
+        backgrounds: list[str] = []
+        if personas is not None:
+            table = read_personas(personas, session=session, first=part.first, count=part.count)
+            backgrounds = [str(text) for text in table.column("background").to_pylist()]
+        whose = groups.record(session, slice(part.first, part.first + part.count))
+        message = Enrol(session, part.first, part.count, backgrounds, whose)
+        await workers.send(shard.worker, Kind.ENROL, message)
 
 
 def _parts(shard: Shard) -> list[Shard]:

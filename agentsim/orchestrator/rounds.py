@@ -177,6 +177,10 @@ class Rounds:
             return [Retire(board.session), Finish()]
         return [Retire(board.session), *self._begin_sessions()]
 
+    def open(self, session: int) -> list[Board]:
+        """The open rounds of a session's markets."""
+        return [board for board in self._sessions[session].boards if board is not None]
+
     def _begin_sessions(self) -> list[Command]:
         commands: list[Command] = []
         while self._begun < self._count and self._begun - self._ended < self._at_once:

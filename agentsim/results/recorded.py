@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
+
+from msgspec import Struct
 
 from agentsim.ids import Round
 from agentsim.results.framing import frames
 from agentsim.rpc.codec import decode
 from agentsim.rpc.messages import Attempt
+
+
+class Reading(Struct, frozen=True):
+    """What became of an attempt: the fields of `Attempt` of these names, without its prompt."""
+
+    session: int
+    round: int
+    agent: int
+    attempt: int
+    text: str
+    status: str
+    value: float | None
+    final: bool
+
+
+_T = TypeVar("_T", Attempt, Reading)
 
 
 class RecordedAttempts:
@@ -27,7 +47,7 @@ class RecordedAttempts:
         self._path = path
         self._round = round
         self._agents = agents
-        self._offsets: list[int] = []
+        self._offsets = array("Q")
         self._count = 0
 
     def add(self, offset: int, count: int) -> None:
@@ -38,16 +58,23 @@ class RecordedAttempts:
     def of_agents(self, agents: Collection[int]) -> RecordedAttempts:
         """Those of some agents. Its length is still that of all: it is for sizing, not counting."""
         some = RecordedAttempts(self._path, self._round, frozenset(agents))
-        some._offsets, some._count = self._offsets.copy(), self._count
+        some._offsets, some._count = self._offsets[:], self._count
         return some
 
     def __len__(self) -> int:
         return self._count
 
     def __iter__(self) -> Iterator[Attempt]:
+        return self._read(Attempt)
+
+    def readings(self) -> Iterator[Reading]:
+        """The same without their prompts, which is much quicker."""
+        return self._read(Reading)
+
+    def _read(self, type: type[_T]) -> Iterator[_T]:
         for offset in self._offsets:
             for frame in islice(frames(self._path, start=offset), 1):
-                for attempt in decode(frame.body, list[Attempt]):
+                for attempt in decode(frame.body, list[type]):  # type: ignore[valid-type]
                     if self._agents is not None and attempt.agent not in self._agents:
                         continue
                     if self._round in (None, (attempt.session, attempt.round)):

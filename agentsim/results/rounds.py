@@ -114,6 +114,11 @@ class RoundGatherer:
         return int(np.count_nonzero(self._final))
 
     @property
+    def acted(self) -> NDArray[np.bool_]:
+        """`(n,)`, who has a final action."""
+        return self._final
+
+    @property
     def agents(self) -> NDArray[np.uint32]:
         """`(n,)`, who plays in the market, ascending."""
         return self._grouping.players(self._market)

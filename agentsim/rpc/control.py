@@ -147,10 +147,49 @@ class Retire(Struct, frozen=True):
     session: int
 
 
+class Recall(Struct, frozen=True):
+    """What agents were told and did in a round that was played before their worker had them.
+
+    Rounds are recalled in order, before anything is asked. More than one message may be about a
+    round.
+
+    Attributes:
+        observations: what the round told, to each of the groups that are to know it.
+        agents: uint32, who remembers something; empty where memory holds nothing.
+        values: float64, the number of each; nan where its final action was not valid.
+        texts: the reply that each number was read from; empty where memory holds numbers alone.
+    """
+
+    observations: list[Observation]
+    agents: bytes = b""
+    values: bytes = b""
+    texts: list[str] = []
+
+
+class Tried(Struct, frozen=True, array_like=True):
+    """How far an agent is in a round that is open.
+
+    Attributes:
+        attempts: that were made and read; the next one follows.
+        refused: the status of the latest of them that had a reply; empty when none had.
+    """
+
+    agent: int
+    attempts: int
+    refused: str
+
+
 class Ask(Struct, frozen=True):
-    """All of a worker's agents of one session are to act."""
+    """All of a worker's agents of one session are to act, but those that have.
+
+    Attributes:
+        done: uint32, agents that have acted on it already.
+        tried: agents that were asked already and have not acted.
+    """
 
     observation: Observation
+    done: bytes = b""
+    tried: list[Tried] = []
 
 
 class Hello(Struct, frozen=True):

@@ -35,6 +35,7 @@ class Kind(IntEnum):
     RETIRE = 13  # orchestrator → worker: control.Retire
     SERVE = 14  # orchestrator → node: control.ServeModels
     SERVING = 15  # node → orchestrator: control.ModelsReady
+    RECALL = 19  # orchestrator → worker: control.Recall
     SPAWN = 17  # orchestrator → node: control.Spawn
     END = 18  # orchestrator → node: control.Spawn
     RECORDINGS = 30  # orchestrator → node: control.Recordings

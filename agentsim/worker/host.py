@@ -17,9 +17,9 @@ from agentsim.config.scenario import Scenario
 from agentsim.games.guess_average import GuessAverageSpec, MarketContext
 from agentsim.models import scripted
 from agentsim.rpc.codec import agents_of, decode, encode
-from agentsim.rpc.control import Ask, Enrol, Retire, WorkerSetup
+from agentsim.rpc.control import Ask, Enrol, Recall, Retire, WorkerSetup
 from agentsim.rpc.envelope import NODE, ORCHESTRATOR, Envelope, Kind
-from agentsim.rpc.messages import Completion, Observation
+from agentsim.rpc.messages import Completion
 from agentsim.worker.players import Players
 from agentsim.worker.scripted import Shard, act
 
@@ -78,7 +78,9 @@ class Host:
             case Kind.RETIRE:
                 self._retire(decode(envelope.body, Retire).session)
             case Kind.ASK:
-                await self._ask(decode(envelope.body, Ask).observation)
+                await self._ask(decode(envelope.body, Ask))
+            case Kind.RECALL if self._players is not None:
+                self._players.recall(decode(envelope.body, Recall))
             case Kind.ACTORS:
                 self._act_on(envelope)
             case Kind.COMPLETIONS if self._players is not None:
@@ -169,17 +171,17 @@ class Host:
         else:
             del self._shards[session]
 
-    async def _ask(self, observation: Observation) -> None:
+    async def _ask(self, ask: Ask) -> None:
         if self._players is not None:
-            await self._players.ask(observation)
+            await self._players.ask(ask)
             return
         # Sessions think side by side.
-        self._acting.add(asyncio.ensure_future(self._act(observation)))
+        self._acting.add(asyncio.ensure_future(self._act(ask)))
 
-    async def _act(self, observation: Observation) -> None:
+    async def _act(self, ask: Ask) -> None:
         assert self._scripted is not None
-        shard = self._shards[observation.session]
-        async for answers in act(self._scripted, shard, observation, self._worker):
+        shard, done = self._shards[ask.observation.session], agents_of(ask.done)
+        async for answers in act(self._scripted, shard, ask.observation, self._worker, done):
             await self._send(Kind.ANSWERS, answers)
 
     async def _send(self, kind: Kind, message: object) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
 
 from agentsim.games.guess_average import MarketContext, Membership, Player
-from agentsim.rpc.codec import agents_of
-from agentsim.rpc.control import Enrol
+from agentsim.replies import Status
+from agentsim.rpc.codec import agents_of, values_of
+from agentsim.rpc.control import Ask, Enrol, Recall, Tried
 from agentsim.rpc.envelope import Kind
 from agentsim.rpc.messages import Attempt, Completion, Groups, Observation, Request
 
@@ -33,7 +36,7 @@ class Players:
         self._players: dict[int, list[Player]] = {}
         self._groups: dict[int, dict[int, list[Player]]] = defaultdict(lambda: defaultdict(list))
         self._first: dict[int, int] = {}
-        self._waiting: deque[tuple[Player, Observation]] = deque()
+        self._waiting: deque[tuple[Player, Observation, Tried | None]] = deque()
         self._in_flight = 0
 
     def enrol(self, enrol: Enrol) -> None:
@@ -63,13 +66,35 @@ class Players:
         del self._players[session], self._first[session]
         self._groups.pop(session, None)
 
-    async def ask(self, observation: Observation) -> None:
-        """All players that the observation is for are to act."""
-        players = self._players[observation.session]
-        if observation.group:
-            players = self._groups[observation.session][observation.group]
-        self._waiting.extend((player, observation) for player in players)
+    def recall(self, recall: Recall) -> None:
+        """Take in a round that was played before, to rebuild players."""
+        told = {observation.group: observation for observation in recall.observations}
+        for observation in recall.observations:
+            if known := self._told(observation):
+                known[0].observe(observation)
+        session = recall.observations[0].session
+        texts = recall.texts or itertools.repeat("")
+        values = values_of(recall.values).tolist()
+        for agent, value, text in zip(agents_of(recall.agents).tolist(), values, texts):  # noqa: B905 texts may go on for ever
+            player = self._players[session][agent - self._first[session]]
+            group = player.group.number if player.group is not None and 0 not in told else 0
+            player.recall(told[group], None if math.isnan(value) else value, text)
+
+    async def ask(self, ask: Ask) -> None:
+        """All players that the observation is for are to act, but those that have."""
+        observation = ask.observation
+        done = set(agents_of(ask.done).tolist())
+        tried = {one.agent: one for one in ask.tried}
+        for player in self._told(observation):
+            if player.agent not in done:
+                self._waiting.append((player, observation, tried.get(player.agent)))
         await self._pump([])
+
+    def _told(self, observation: Observation) -> list[Player]:
+        """The players that an observation is for."""
+        if observation.group:
+            return self._groups[observation.session][observation.group]
+        return self._players[observation.session]
 
     async def digest(self, completions: list[Completion]) -> None:
         """Give replies to their players; what they ask next goes out at once."""
@@ -91,8 +116,15 @@ class Players:
         """Fill the window, those that are asked again first."""
         self._in_flight += len(requests)
         while self._waiting and self._in_flight < self._window:
-            player, observation = self._waiting.popleft()
-            requests.append(player.prepare(observation))
+            requests.append(_begin(*self._waiting.popleft()))
             self._in_flight += 1
         if requests:
             await self._send(Kind.REQUESTS, requests)
+
+
+def _begin(player: Player, observation: Observation, tried: Tried | None) -> Request:
+    """A player's next request in a round."""
+    if tried is None:
+        return player.prepare(observation)
+    refused = Status(tried.refused) if tried.refused else None
+    return player.prepare(observation, tried.attempts, refused)

@@ -18,6 +18,7 @@ from agentsim.rpc.messages import Answers, Observation
 _ROWS_A_MESSAGE = 65_536
 # Agents whose thinking ends within the same tick wake together.
 _TICK_S = 0.02
+_NOBODY = np.empty(0, np.uint32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,10 +57,20 @@ class Shard:
 
 
 async def act(
-    model: Scripted, shard: Shard, observation: Observation, worker: int
+    model: Scripted,
+    shard: Shard,
+    observation: Observation,
+    worker: int,
+    done: NDArray[np.uint32] = _NOBODY,
 ) -> AsyncIterator[Answers]:
-    """The shard's answers to one observation, each no earlier than its agent has thought."""
+    """The shard's answers to one observation, each no earlier than its agent has thought.
+
+    Args:
+        done: agents that have answered already.
+    """
     agents = shard.agents(observation.group)
+    if done.size:
+        agents = np.setdiff1d(agents, done, assume_unique=True)
     count = agents.size
     values = model.values(agents, observation)
     thinking_s = model.thinking_s(agents, observation)

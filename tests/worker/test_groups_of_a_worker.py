@@ -10,7 +10,7 @@ from agentsim.games.guess_average import GuessAverageSpec
 from agentsim.models.rule import Rule
 from agentsim.models.scripted import build
 from agentsim.rpc.codec import agents_of, to_bytes, values_of
-from agentsim.rpc.control import Enrol
+from agentsim.rpc.control import Ask, Enrol
 from agentsim.rpc.messages import Groups, Observation
 from agentsim.worker.scripted import Shard, act
 
@@ -49,9 +49,9 @@ async def test_only_the_asked_group_of_players_is_asked() -> None:
     bench = Bench(window=9)
     bench.players.enrol(Enrol(1, 10, 2, [], groups(CODES[:2])))
     bench.players.enrol(Enrol(1, 12, 3, [], groups(CODES[2:])))
-    await bench.players.ask(Observation(1, 1, 30, {}, 1))
+    await bench.players.ask(Ask(Observation(1, 1, 30, {}, 1)))
     assert [request.agent for request in bench.requests] == [11, 13, 14]
-    await bench.players.ask(Observation(1, 1, 10, {}, 3))
+    await bench.players.ask(Ask(Observation(1, 1, 10, {}, 3)))
     assert [request.agent for request in bench.requests[3:]] == [10, 12]
 
 
@@ -59,13 +59,13 @@ async def test_groups_of_one_session_are_in_different_rounds() -> None:
     """Each group has its own announcements; a fast one is told of rounds that others still play."""
     bench = Bench(window=9)
     bench.players.enrol(Enrol(1, 10, 5, [], groups()))
-    await bench.players.ask(Observation(1, 1, 30, {}, 1))
+    await bench.players.ask(Ask(Observation(1, 1, 30, {}, 1)))
     await bench.answer("20", "30", "40")
-    await bench.players.ask(Observation(1, 2, 30, {"mean": 30.0, "target": 20.0}, 1))
+    await bench.players.ask(Ask(Observation(1, 2, 30, {"mean": 30.0, "target": 20.0}, 1)))
     second = bench.requests[0].messages[-1].content
     assert "In round 1 the average of all numbers was 30" in second
     assert "This is round 2." in second
-    await bench.players.ask(Observation(1, 1, 10, {}, 3))
+    await bench.players.ask(Ask(Observation(1, 1, 10, {}, 3)))
     first = bench.requests[-1].messages[-1].content
     assert "was 30" not in first
     assert "This is round 1." in first
@@ -77,7 +77,7 @@ async def test_players_are_told_their_group() -> None:
     between = GuessAverageSpec.model_validate(spec)
     object.__setattr__(bench.players._context, "spec", between)
     bench.players.enrol(Enrol(1, 10, 5, [], groups()))
-    await bench.players.ask(Observation(1, 1, 60))
+    await bench.players.ask(Ask(Observation(1, 1, 60)))
     texts = {request.agent: request.messages[0].content for request in bench.requests}
     assert list(texts) == [10, 11, 12, 13, 14]
     assert "You are one of 60 players" in texts[10]

@@ -3,7 +3,7 @@
 import pytest
 
 from agentsim.games.guess_average import GuessAverageSpec, MarketContext
-from agentsim.rpc.control import Enrol
+from agentsim.rpc.control import Ask, Enrol
 from agentsim.rpc.envelope import Kind
 from agentsim.rpc.messages import Attempt, Completion, Observation, Request
 from agentsim.worker.players import Players
@@ -55,7 +55,7 @@ def reply(request: Request, text: str) -> Completion:
 async def test_no_more_requests_are_open_than_the_window() -> None:
     bench = Bench(window=3)
     bench.players.enrol(Enrol(1, 10, 7))
-    await bench.players.ask(Observation(1, 1, 20))
+    await bench.players.ask(Ask(Observation(1, 1, 20)))
     assert [r.agent for r in bench.requests] == [10, 11, 12]
     await bench.answer("20", "30")
     assert [r.agent for r in bench.requests] == [12, 13, 14]
@@ -69,7 +69,7 @@ async def test_no_more_requests_are_open_than_the_window() -> None:
 async def test_an_agent_is_asked_again_before_others_begin() -> None:
     bench = Bench(window=1)
     bench.players.enrol(Enrol(1, 0, 2))
-    await bench.players.ask(Observation(1, 1, 2))
+    await bench.players.ask(Ask(Observation(1, 1, 2)))
     await bench.answer("20 or 25")
     assert [(r.agent, r.attempt) for r in bench.requests] == [(0, 1)]
     await bench.answer("22")
@@ -84,7 +84,7 @@ async def test_attempts_of_a_message_are_of_one_round() -> None:
     bench = Bench(window=8)
     for session in (1, 2):
         bench.players.enrol(Enrol(session, 0, 1))
-        await bench.players.ask(Observation(session, 1, 1))
+        await bench.players.ask(Ask(Observation(session, 1, 1)))
     await bench.answer("20", "30")
     assert [{(a.session, a.round) for a in batch} for batch in bench.batches] == [
         {(1, 1)},
@@ -96,7 +96,7 @@ async def test_agents_may_be_enrolled_in_parts() -> None:
     bench = Bench(window=8, prompt="character")
     bench.players.enrol(Enrol(1, 4, 2, ["You are Ann.", "You are Bob."]))
     bench.players.enrol(Enrol(1, 6, 1, ["You are Cid."]))
-    await bench.players.ask(Observation(1, 1, 9))
+    await bench.players.ask(Ask(Observation(1, 1, 9)))
     assert [r.agent for r in bench.requests] == [4, 5, 6]
     assert ["Cid" in r.messages[0].content for r in bench.requests] == [False, False, True]
 
@@ -106,4 +106,4 @@ async def test_a_retired_session_is_forgotten() -> None:
     bench.players.enrol(Enrol(1, 0, 1))
     bench.players.retire(1)
     with pytest.raises(KeyError):
-        await bench.players.ask(Observation(1, 1, 1))
+        await bench.players.ask(Ask(Observation(1, 1, 1)))

@@ -56,21 +56,35 @@ class Player:
         self._refused: Status | None = None
 
     @property
+    def agent(self) -> int:
+        """The agent's number, from 0."""
+        return self._agent
+
+    @property
     def group(self) -> Membership | None:
         """The agent's group; None when there are none."""
         return self._market.group
 
-    def prepare(self, observation: Observation) -> Request:
-        """The first request of a round.
+    def prepare(
+        self, observation: Observation, tried: int = 0, refused: Status | None = None
+    ) -> Request:
+        """The first request of a round, or the one after those that were recorded before.
+
+        Args:
+            observation: what the round tells.
+            tried: attempts of the round that were made already.
+            refused: what was wrong with the latest of them that had a reply; None: none had.
 
         Raises:
             ValueError: an earlier round is missing; see `recall`.
         """
         self._market.observe(observation)
-        self._refused = None
+        self._refused = refused
         user = self._question(observation.round)
         messages = [self._system(observation.n), *self._turns(observation.round), user]
-        return self._request(observation.session, observation.round, 0, messages)
+        if tried:
+            messages = self._reminded(observation.round, messages)
+        return self._request(observation.session, observation.round, tried, messages)
 
     def digest(self, completion: Completion) -> tuple[Attempt, Request | None]:
         """Read the reply to the request that is open.
@@ -98,6 +112,8 @@ class Player:
     def recall(self, observation: Observation, value: float | None, text: str) -> None:
         """Take in a round that was played before, in order, to rebuild a player.
 
+        `observe` alone is enough where memory holds nothing.
+
         Args:
             observation: what the round told.
             value: the agent's number, None when its final action was not valid.
@@ -108,6 +124,14 @@ class Player:
         """
         self._market.observe(observation)
         self._remember(value, text)
+
+    def observe(self, observation: Observation) -> None:
+        """Take in what a round told, for everybody in the player's group.
+
+        Raises:
+            ValueError: an earlier round is missing.
+        """
+        self._market.observe(observation)
 
     def _remember(self, value: float | None, text: str) -> None:
         match self._context.memory:
@@ -152,13 +176,15 @@ class Player:
 
     def _again(self, request: Request) -> Request:
         """The same prompt, with a reminder of what was wrong; the old reply is not shown."""
-        *earlier, user = request.messages
-        if self._refused is not None:
-            first = self._question(request.round)
-            reminder = prompts.reminder(self._context.spec, self._refused)
-            user = self._market.ask(first.content, reminder)
-        messages = [*earlier, user]
+        messages = self._reminded(request.round, request.messages)
         return self._request(request.session, request.round, request.attempt + 1, messages)
+
+    def _reminded(self, round: int, messages: list[Message]) -> list[Message]:
+        """A round's prompt with a reminder of what was wrong with the latest reply."""
+        if self._refused is None:
+            return messages
+        reminder = prompts.reminder(self._context.spec, self._refused)
+        return [*messages[:-1], self._market.ask(self._question(round).content, reminder)]
 
     def _request(self, session: int, round: int, attempt: int, messages: list[Message]) -> Request:
         block, place = divmod(self._agent, _SEED_BLOCK)

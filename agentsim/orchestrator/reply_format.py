@@ -1,18 +1,12 @@
-"""Tells every worker what is played."""
+"""How replies are asked for and read in a run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 from agentsim.config.models import LANGUAGE_MODELS
 from agentsim.config.scenario import Scenario
 from agentsim.errors import ModelError
-from agentsim.games.guess_average import GuessAverageSpec
-from agentsim.orchestrator.enrolment import Workers
-from agentsim.plan import RunPlan
-from agentsim.rpc.control import WorkerSetup
-from agentsim.rpc.envelope import Kind
 
 Format = Literal["json", "text"]
 
@@ -38,24 +32,3 @@ def reply_format(scenario: Scenario, *, structured: bool, recorded: Format | Non
             "(it was tried); use `auto` or `text`"
         )
     return wanted
-
-
-async def set_up(
-    workers: Workers,
-    scenario: Scenario,
-    game: GuessAverageSpec,
-    plan: RunPlan,
-    *,
-    format: Format,
-    window: Callable[[int], int],
-) -> None:
-    """Send its setup to each worker that hosts agents.
-
-    Args:
-        format: as `reply_format` says.
-        window: requests that a worker may have in flight, by its index.
-    """
-    whole = scenario.model_copy(update={"game": game}).model_dump_json()
-    for shard in plan.shards:
-        setup = WorkerSetup(whole, format, window(shard.worker))
-        await workers.send(shard.worker, Kind.SETUP, setup)
