@@ -138,6 +138,10 @@ class Nodes:
         ready = self._nodes[self._plan.hosts.index(host)].models.get(PLAYERS, ModelReady())
         return max(2, round(2 * ready.in_flight / host.workers))
 
+    def alive(self) -> list[int]:
+        """Nodes that are not lost, as places in the plan's hosts."""
+        return [place for place, node in enumerate(self._nodes) if not node.lost]
+
     @property
     def in_flight(self) -> int:
         """Requests to language models under way, as the last pulses said."""
@@ -251,13 +255,13 @@ class Nodes:
         await self._send(self._nodes[node], NODE, Kind.SPAWN, Spawn(workers))
 
     async def end(self, workers: list[int]) -> None:
-        """End workers that were started by `spawn`.
+        """End workers, whatever state they are in.
 
         Raises:
             PeerLost: the node is gone.
         """
         for worker in workers:
-            node = self._nodes[self._spawned[worker]]
+            node = self._nodes[self._plan.hosts.index(self._host_of(worker))]
             await self._send(node, NODE, Kind.END, Spawn([worker]))
 
     def _host_of(self, worker: int) -> HostPlan:

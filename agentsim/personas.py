@@ -141,7 +141,8 @@ def writer_of(loaded: Loaded | LoadedWorkflow) -> ModelWriter | None:
 
 
 async def draw(loaded: Loaded | LoadedWorkflow, path: Path, observer: Watcher) -> None:
-    """Write a run's people, where no model has to: drawn, or taken from a file made before.
+    """Write a run's people, where no model has to: drawn, or taken from a file made before; and
+    where they are not there yet, since the run goes on.
 
     Raises:
         ResultsError: the file cannot be read or written.
@@ -149,6 +150,8 @@ async def draw(loaded: Loaded | LoadedWorkflow, path: Path, observer: Watcher) -
     scenario = loaded.scenario
     agents, sessions = scenario.agents, scenario.sessions
     if loaded.population is None or writer_of(loaded) is not None:
+        return
+    if await asyncio.to_thread(path.exists):
         return
     if loaded.made is not None:
         observer.stage(f"taking {agents * sessions:,} people from {loaded.made.path}")
@@ -170,7 +173,8 @@ async def write(
 ) -> int:
     """Let the model write a run's people, where it does; the tokens that it took.
 
-    Every attempt is journaled with round 0, and ends up in the table `requests`.
+    Every attempt is journaled with round 0, and ends up in the table `requests`. What is in the
+    journal already is not asked again.
 
     Args:
         nodes: it serves the model `personas`.
@@ -182,6 +186,8 @@ async def write(
     scenario, population, writer = loaded.scenario, loaded.population, writer_of(loaded)
     if population is None or writer is None:
         return 0
+    if await asyncio.to_thread(record.directory.personas.exists):
+        return 0
     size = scenario.agents, scenario.sessions, scenario.seed
     stage = Stage(
         nodes,
@@ -191,7 +197,8 @@ async def write(
         spent=lambda tokens: check_tokens(tokens, scenario.limits),
     )
     try:
-        written = await stage.run()
+        known = by_person(_attempts(record.directory.journal))
+        written = await stage.run(known)
     finally:
         await asyncio.to_thread(write_persona_requests, record.directory, stage.recorded)
     await asyncio.to_thread(

@@ -19,6 +19,7 @@ from agentsim.errors import AgentsimError, UserError
 from agentsim.games.guess_average import PEOPLE, GuessAverageSpec, equilibrium
 from agentsim.plan import RunPlan
 from agentsim.results import (
+    Event,
     Journal,
     Kind,
     RunDirectory,
@@ -27,12 +28,15 @@ from agentsim.results import (
     RunStart,
     compact,
     make_manifest,
+    read_manifest,
     to_json,
     update_manifest,
     write_manifest,
     write_summary,
     write_workflow_tables,
 )
+from agentsim.results.parts import finish_replacing
+from agentsim.version import __version__
 
 
 class Record:
@@ -41,8 +45,9 @@ class Record:
     Args:
         loaded: what is run.
         plan: who sits where.
-        path: the run's directory; must not exist.
+        path: the run's directory; must not exist, but to go on with.
         command: what the user asked for.
+        resume: whether a run that was begun before goes on.
 
     Attributes:
         directory: the run's.
@@ -53,9 +58,16 @@ class Record:
     journal: Journal
 
     def __init__(
-        self, loaded: Loaded | LoadedWorkflow, plan: RunPlan, path: Path, command: str = ""
+        self,
+        loaded: Loaded | LoadedWorkflow,
+        plan: RunPlan,
+        path: Path,
+        command: str = "",
+        *,
+        resume: bool = False,
     ) -> None:
         self._command = command
+        self._resume = resume
         self._loaded = loaded
         self._plan = plan
         self._path = path
@@ -86,19 +98,52 @@ class Record:
         update_manifest(self.directory, **facts)
 
     async def __aenter__(self) -> Record:
+        run_id = self._go_on() if self._resume else self._begin()
+        self._cpu_s = _cpu_s()
+        self._began_s = time.monotonic()
         scenario = self._loaded.scenario
+        start = RunStart(
+            run_id, scenario.agents, scenario.sessions, self._rounds, self.model, _now()
+        )
+        self.journal.append(Kind.RUN, to_json(start))
+        if self._resume:
+            cut = f"; {self.journal.cut_bytes} bytes of a torn record were cut"
+            text = "the run goes on" + (cut if self.journal.cut_bytes else "")
+            self.journal.append(Kind.EVENT, to_json(Event("resumed", text, at=_now())))
+        return self
+
+    def _begin(self) -> str:
+        """Make the directory of a new run; its id."""
         run_id = secrets.token_hex(8)
         self.directory = RunDirectory.create(self._path)
         facts = replace(_facts(self._loaded, self._plan, run_id), command=self._command)
         write_manifest(self.directory, make_manifest(facts))
         self.journal = Journal.create(self.directory.journal)
-        self._cpu_s = _cpu_s()
-        self._began_s = time.monotonic()
-        start = RunStart(
-            run_id, scenario.agents, scenario.sessions, self._rounds, self.model, _now()
-        )
-        self.journal.append(Kind.RUN, to_json(start))
-        return self
+        return run_id
+
+    def _go_on(self) -> str:
+        """Open the directory of a run that was begun before; its id."""
+        self.directory = RunDirectory.open(self._path)
+        exists = self.directory.journal.exists()
+        self.journal = (Journal.open if exists else Journal.create)(self.directory.journal)
+        try:
+            finish_replacing(self.directory)
+            manifest = read_manifest(self._path)
+            start = {
+                "at": _now(),
+                "command": self._command,
+                "agentsim": __version__,
+                "hosts": self._loaded.hostfile.model_dump(mode="json"),
+                "plan": self._plan.to_dict(),
+                "limits": self._loaded.scenario.limits.model_dump(mode="json"),
+            }
+            self.note(resumes=[*manifest.get("resumes", []), start])
+            # What it says is true no more.
+            self.directory.summary.unlink(missing_ok=True)
+        except BaseException:
+            self.journal.close()
+            raise
+        return str(manifest["run_id"])
 
     async def __aexit__(
         self,
@@ -173,6 +218,7 @@ def _facts_of_game(loaded: Loaded, plan: RunPlan, run_id: str) -> RunFacts:
         plan=plan.to_dict(),
         equilibrium=asdict(equilibrium(game, scenario.agents)),
         people=None if people is None else asdict(people),
+        made=None if loaded.made is None else str(loaded.made.path.absolute()),
     )
 
 

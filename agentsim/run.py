@@ -9,11 +9,12 @@ from agentsim.config import Loaded, RecordedRun, recorded_run
 from agentsim.config.models import LANGUAGE_MODELS, LlamaCpp, Replay
 from agentsim.games.guess_average import GuessAverageSpec
 from agentsim.nodes import Nodes, open_nodes
+from agentsim.orchestrator.course import RunSpec
 from agentsim.orchestrator.observer import Observer
-from agentsim.orchestrator.play import Play, RunSpec
-from agentsim.orchestrator.setup import reply_format, set_up
+from agentsim.orchestrator.play import Play
+from agentsim.orchestrator.reply_format import reply_format
 from agentsim.record import Record, refuse_existing
-from agentsim.results import recorded_replies
+from agentsim.results import RunDirectory, read_manifest, recorded_replies
 from agentsim.rpc.messages import PERSONAS, PLAYERS
 
 
@@ -24,15 +25,17 @@ async def run(
     command: str = "",
     *,
     launcher: launch.MakeLauncher | None = None,
+    resume: bool = False,
 ) -> None:
-    """Play a scenario; everything about it ends up in the directory `path`.
+    """Play a scenario, or go on with it; everything about it ends up in the directory `path`.
 
     Args:
         loaded: the scenario with its population and hostfile.
-        path: the run's directory; must not exist.
+        path: the run's directory; must not exist, but to go on with.
         observer: is told how it goes.
         command: what the user asked for, for the manifest.
         launcher: starts the nodes; None: what the hostfile says.
+        resume: go on with the run that is there: what is in its journal is not done again.
 
     Raises:
         UserError: something is missing; nothing was started.
@@ -41,14 +44,16 @@ async def run(
     """
     scenario, game = loaded.scenario, loaded.game
     assert isinstance(game, GuessAverageSpec)  # the only game there is
-    refuse_existing(path)
-    writer = personas.writer_of(loaded)
+    if not resume:
+        refuse_existing(path)
+    written = resume and RunDirectory(path).personas.exists()
+    writer = None if written else personas.writer_of(loaded)
     writes = {PERSONAS: writer.model} if writer else {}
     plays = {PLAYERS: scenario.model} if isinstance(scenario.model, LANGUAGE_MODELS) else {}
     api_keys = personas.api_keys(*writes.values(), *plays.values())
     replayed = recorded_run(scenario.model) if isinstance(scenario.model, Replay) else None
     run_plan = plan.make(scenario, loaded.hostfile)
-    async with Record(loaded, run_plan, path, command) as record:
+    async with Record(loaded, run_plan, path, command, resume=resume) as record:
         await personas.draw(loaded, record.directory.personas, observer)
         observer.stage(_starting(run_plan, loaded))
         logs = record.directory.logs
@@ -57,7 +62,7 @@ async def run(
         else:
             starter = launcher(logs, api_keys)
         async with open_nodes(run_plan, starter, writes or plays, observer.notice) as nodes:
-            tokens = await personas.write(loaded, record, nodes, observer)
+            await personas.write(loaded, record, nodes, observer)
             if writes:
                 await nodes.serve(plays)
             if replayed:
@@ -67,16 +72,17 @@ async def run(
                 scenario,
                 structured=nodes.structured(),
                 recorded=replayed.format if replayed else None,
+                before=read_manifest(path).get("reply_format"),
             )
             record.note(endpoints=nodes.endpoints(), reply_format=format if plays else None)
-            await set_up(nodes, scenario, game, run_plan, format=format, window=nodes.window)
             await Play(
-                RunSpec(scenario, game, run_plan, record.model, tokens),
+                RunSpec(scenario, game, run_plan, record.model),
                 nodes,
                 journal=record.journal,
                 directory=record.directory,
                 observer=observer,
-            ).run()
+                format=format,
+            ).run(resume=resume)
             observer.stage("summing up")
 
 

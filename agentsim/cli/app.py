@@ -10,6 +10,7 @@ from agentsim.cli.explain import explain
 from agentsim.cli.personas import personas
 from agentsim.cli.replies import replies
 from agentsim.cli.report import report
+from agentsim.cli.resume import resume
 from agentsim.cli.run import run
 from agentsim.cli.runs import runs
 from agentsim.cli.schema import schema
@@ -23,7 +24,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (run, personas, runs, show, report, validate, replies, schema, explain, version):
+for command in (
+    run,
+    resume,
+    personas,
+    runs,
+    show,
+    report,
+    validate,
+    replies,
+    schema,
+    explain,
+    version,
+):
     app.command()(command)
 app.add_typer(bench, name="bench")
 app.add_typer(cluster, name="cluster")

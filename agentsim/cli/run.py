@@ -36,6 +36,10 @@ def run(
         Path | None,
         typer.Option(help="The run's directory; must not exist. [default: runs/NAME-TIME-ID]"),
     ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Go on with this run of the same scenario."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress, only the end.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print summary.json, nothing else.")] = False,
     error_format: Errors = ErrorFormat.TEXT,
@@ -47,5 +51,14 @@ def run(
     with told_as(error_format):
         changed = overrides(flags, set_)
         sys.exit(
-            execute(file, changed, hosts=hosts, workers=workers, out=out, quiet=quiet, json=json)
+            execute(
+                file,
+                changed,
+                hosts=hosts,
+                workers=workers,
+                out=out,
+                resume=resume,
+                quiet=quiet,
+                json=json,
+            )
         )

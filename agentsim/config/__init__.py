@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agentsim.config.base import FileModel
+from agentsim.config.begun import differences, load_recorded
 from agentsim.config.checks import ChecksScenario, GameFinding
 from agentsim.config.codes import CODES
 from agentsim.config.hostfile import Host, Hostfile
@@ -44,12 +45,14 @@ __all__ = [
     "Scenario",
     "Setting",
     "WorkflowScenario",
+    "differences",
     "flow",
     "json_schema",
     "load",
     "load_any",
     "load_hostfile",
     "load_population",
+    "load_recorded",
     "load_runs",
     "recorded_run",
     "split_set",

@@ -41,6 +41,8 @@ class Limits(FileModel):
     missing_share: Annotated[float, Field(ge=0, le=1)] = 0.02
     """Largest share of agents without a valid final action in a round; more ends the run, since
     its means would say little."""
+    restarts: Annotated[int, Field(ge=0)] = 16
+    """Lost workers that are replaced before the run ends; 0: the first loss ends it."""
 
 
 class Scenario(FileModel):

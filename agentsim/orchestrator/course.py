@@ -7,7 +7,7 @@ it, and knows nothing of workers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,7 +134,7 @@ class Course:
             offset: of their frame in the journal.
         """
         first = attempts[0]
-        self.tokens += sum(a.prompt_tokens + a.completion_tokens for a in attempts)
+        self.tokens += tokens_of(attempts)
         told = self._sessions.get(first.session)
         if told is not None and first.round in told.recorded:
             told.recorded[first.round].add(offset, len(attempts))
@@ -222,3 +222,7 @@ class Course:
         """The attempts of an open round."""
         return self._sessions[board.session].recorded[board.round]
 
+
+def tokens_of(attempts: Iterable[Attempt]) -> int:
+    """Tokens of prompts and replies."""
+    return sum(attempt.prompt_tokens + attempt.completion_tokens for attempt in attempts)

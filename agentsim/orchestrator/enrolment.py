@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from agentsim.errors import PeerLost
 from agentsim.games.guess_average import AttributeGroups, GuessAverageSpec, by_category, by_count
 from agentsim.plan import Shard
 from agentsim.population import read_personas
@@ -48,6 +50,36 @@ class Workers(Protocol):
 
     def window(self, worker: int) -> int:
         """Requests that a worker may have in flight."""
+
+
+class Surviving:
+    """Workers of which some may be gone: what is for one of those is dropped, and `receive` tells
+    of it.
+
+    Args:
+        workers: the way to them.
+    """
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+        self.receive = workers.receive
+        self.alive = workers.alive
+        self.window = workers.window
+
+    async def send(self, worker: int, kind: Kind, message: object) -> None:
+        """See `Workers.send`."""
+        with contextlib.suppress(PeerLost):
+            await self._workers.send(worker, kind, message)
+
+    async def spawn(self, node: int, workers: list[int]) -> None:
+        """See `Workers.spawn`."""
+        with contextlib.suppress(PeerLost):
+            await self._workers.spawn(node, workers)
+
+    async def end(self, workers: list[int]) -> None:
+        """See `Workers.end`."""
+        with contextlib.suppress(PeerLost):
+            await self._workers.end(workers)
 
 
 def grouping(

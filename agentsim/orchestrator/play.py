@@ -6,18 +6,16 @@ import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from datetime import UTC, datetime
 
-import numpy as np
-from numpy.typing import NDArray
-
-from agentsim.config.scenario import Scenario
-from agentsim.errors import LimitReached
-from agentsim.games.guess_average import GuessAverageSpec, Sides, settle, to_settle
-from agentsim.ids import Round
-from agentsim.orchestrator.enrolment import Workers, enrol, grouping
-from agentsim.orchestrator.limits import Missing, check_tokens
+from agentsim.errors import LimitReached, PeerLost
+from agentsim.orchestrator.course import Course, RunSpec, tokens_of
+from agentsim.orchestrator.enrolment import Surviving, Workers
+from agentsim.orchestrator.ledger import Ledger
 from agentsim.orchestrator.observer import Observer
+from agentsim.orchestrator.placement import Placement
+from agentsim.orchestrator.recovery import Past, recover
+from agentsim.orchestrator.reply_format import Format
 from agentsim.orchestrator.rounds import (
     Ask,
     Board,
@@ -25,36 +23,23 @@ from agentsim.orchestrator.rounds import (
     Enrol,
     Finish,
     Retire,
-    Rounds,
     Settle,
 )
+from agentsim.orchestrator.seats import Seats
 from agentsim.orchestrator.tables import Tables
-from agentsim.plan import RunPlan
 from agentsim.replies import Status
-from agentsim.results import Grouping, Journal, RecordedAttempts, RunDirectory
+from agentsim.results import Event, Journal, RunDirectory, TableWriter, frames, to_json
 from agentsim.results import Kind as Record
+from agentsim.results.directory import TABLES
+from agentsim.results.parts import replace_tables, scratch_directory, table_rows
+from agentsim.results.persona_stage import write_persona_requests
+from agentsim.results.records import EventKind
 from agentsim.rpc import control
 from agentsim.rpc.codec import decode, encode
-from agentsim.rpc.envelope import Kind
+from agentsim.rpc.envelope import Envelope, Kind
 from agentsim.rpc.messages import Answers, Attempt, Observation
 
 _SYNC_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class RunSpec:
-    """What is played.
-
-    Attributes:
-        model: what the tables' column `model` says.
-        tokens: that were used before the rounds, for the personas.
-    """
-
-    scenario: Scenario
-    game: GuessAverageSpec
-    plan: RunPlan
-    model: str
-    tokens: int = 0
 
 
 class Play:
@@ -62,10 +47,11 @@ class Play:
 
     Args:
         spec: what is played.
-        workers: the way to them; they are set up already.
+        workers: the way to them; nothing was sent to them yet.
         journal: takes everything that comes in, before it counts.
         directory: takes the settled rounds.
         observer: is told how it goes.
+        format: how replies are asked for and read.
     """
 
     def __init__(
@@ -76,78 +62,117 @@ class Play:
         journal: Journal,
         directory: RunDirectory,
         observer: Observer,
+        format: Format,
     ) -> None:
-        scenario = spec.scenario
-        self._spec = spec
-        self._workers = workers
-        self._journal = journal
-        self._tables = Tables(directory)
-        self._personas = directory.personas
+        limits, personas = spec.scenario.limits, directory.personas
+        self._plan = spec.plan
+        self._workers = Surviving(workers)
+        self._directory = directory
+        self._ledger = Ledger(journal, observer.notice)
+        self._tables = Tables(TableWriter(directory))
         self._observer = observer
-        self._missing = Missing(scenario.agents, scenario.limits)
-        self._groupings: dict[int, Grouping] = {}
-        self._settled: Counter[tuple[int, int]] = Counter()
-        self._rounds = Rounds(
-            sessions=scenario.sessions,
-            rounds=scenario.rounds,
-            at_once=spec.plan.sessions_at_once,
-        )
-        self._tokens = spec.tokens
+        self._limit_s = limits.wall_s
+        self._placement = Placement(spec.plan, limits.restarts)
+        self._course = Course(spec, personas=personas, journal=journal.path)
+        self._seats = Seats(spec, self._course, self._workers, personas=personas, format=format)
+        self._grouped: set[int] = set()
         self._asked_s: dict[tuple[int, int, int], float] = {}
-        self._recorded: dict[tuple[int, int], RecordedAttempts] = {}
 
-    async def run(self) -> None:
+    async def run(self, *, resume: bool = False) -> None:
         """Play to the end.
 
+        Args:
+            resume: whether the journal holds rounds already.
+
         Raises:
-            AgentsimError: a limit was reached, a peer was lost, or the disk is full.
+            AgentsimError: a limit was reached, too many peers were lost, or the disk fails.
         """
-        limit_s = self._spec.scenario.limits.wall_s
         syncing = asyncio.ensure_future(self._sync())
         try:
-            async with asyncio.timeout(limit_s) as limit:
-                await self._loop(syncing)
+            async with self._ledger.within(self._limit_s) as limit:
+                past = await self._recover(tables=resume)
+                if not past.finished:
+                    await self._loop(past.todo, syncing)
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise LimitReached(f"limits.wall_s: the run took longer than {limit_s:g} s") from None
+            raise LimitReached(
+                f"limits.wall_s: the run took longer than {self._limit_s:g} s"
+            ) from None
         finally:
             syncing.cancel()
             await asyncio.gather(syncing, return_exceptions=True)
             await self._tables.close()
+        self._check_complete()
 
-    async def _loop(self, syncing: asyncio.Task[None]) -> None:
-        finished = await self._carry_out(self._rounds.start())
+    async def _recover(self, *, tables: bool) -> Past:
+        """Take in what the journal holds, and show it.
+
+        Args:
+            tables: write the tables of settled rounds anew.
+        """
+        path = self._ledger.path
+        scratch = scratch_directory(self._directory) if tables else self._directory
+        writer = TableWriter(scratch)
+        records = frames(path)
+        past = await asyncio.to_thread(recover, self._course, records, path, writer.write)
+        if tables:
+            await self._ledger.written(writer.flush)
+            write_persona_requests(scratch, past.personas)
+            replace_tables(self._directory, scratch, list(TABLES))
+            writer.move(self._directory)
+            self._tables = Tables(writer)
+        self._grouped = past.grouped
+        for record in past.settled:
+            self._observer.asked(record.session, record.round, record.n)
+            self._observer.acted(record.round, record.statuses, 0)
+            self._observer.settled(record)
+        return past
+
+    async def _loop(self, todo: list[Command], syncing: asyncio.Task[None]) -> None:
+        await self._seats.set_up(self._placement.shards)
+        for session in self._course.sessions:
+            await self._seat(session)
+        finished = await self._carry_out(todo)
         while not finished:
-            envelope = await self._workers.receive()
+            try:
+                envelope = await self._workers.receive()
+            except PeerLost as loss:
+                await self._replace(loss)
+                continue
             if syncing.done():
                 syncing.result()
-            if envelope.kind is Kind.ANSWERS:
-                finished = await self._carry_out(self._take_answers(envelope.body))
-            elif envelope.kind is Kind.ATTEMPTS:
-                finished = await self._carry_out(self._take_attempts(envelope.body))
+            finished = await self._carry_out(await self._take(envelope))
 
-    def _take_answers(self, body: bytes) -> list[Command]:
-        answers = decode(body, Answers)
-        self._journal.append(Record.ANSWERS, body)
-        new, commands = self._rounds.answered(answers)
-        self._observer.acted(answers.round, {str(Status.OK): new}, 0)
-        return commands
-
-    def _take_attempts(self, body: bytes) -> list[Command]:
-        attempts = decode(body, list[Attempt])
-        first = attempts[0]
-        offset = self._journal.append(Record.ATTEMPTS, body)
-        recorded = self._recorded.get((first.session, first.round))
-        if recorded is not None:
-            recorded.add(offset, len(attempts))
-        _, commands = self._rounds.attempted(attempts)
-        tokens = sum(a.prompt_tokens + a.completion_tokens for a in attempts)
-        self._tokens += tokens
+    async def _take(self, envelope: Envelope) -> list[Command]:
+        """Journal what a worker sends, then count it."""
+        if envelope.kind not in (Kind.ANSWERS, Kind.ATTEMPTS):
+            return []
+        if not self._placement.hosts_agents(envelope.sender):
+            await self._drop(envelope)
+            return []
+        if envelope.kind is Kind.ANSWERS:
+            answers = decode(envelope.body, Answers)
+            await self._ledger.append(Record.ANSWERS, envelope.body)
+            new, commands = self._course.answered(answers)
+            self._observer.acted(answers.round, {str(Status.OK): new}, 0)
+            return commands
+        attempts = decode(envelope.body, list[Attempt])
+        offset = await self._ledger.append(Record.ATTEMPTS, envelope.body)
+        commands = self._course.attempted(attempts, offset)
         statuses = Counter(attempt.status for attempt in attempts if attempt.final)
-        self._observer.acted(first.round, statuses, tokens)
-        check_tokens(self._tokens, self._spec.scenario.limits)
+        self._observer.acted(attempts[0].round, statuses, tokens_of(attempts))
+        self._course.check_tokens()
         return commands
+
+    async def _drop(self, envelope: Envelope) -> None:
+        """What a lost worker still sends changes nothing; its tokens count."""
+        tokens = 0
+        if envelope.kind is Kind.ATTEMPTS:
+            tokens = tokens_of(decode(envelope.body, list[Attempt]))
+        self._course.tokens += tokens
+        text = f"dropped what worker {envelope.sender} sent after it was given up"
+        await self._event("stale", text, envelope.sender, tokens)
 
     async def _carry_out(self, commands: Sequence[Command]) -> bool:
         """Do what the state machine says; True when the run has ended."""
@@ -155,102 +180,93 @@ class Play:
         while todo:
             match todo.popleft():
                 case Enrol(session):
-                    todo.extendleft(reversed(await self._enrol(session)))
+                    for command in self._course.enrol(session):
+                        assert isinstance(command, Ask)
+                        self._course.tell(command.observation)
+                    await self._seat(session)
                 case Ask(observation):
-                    await self._ask(observation)
+                    market = self._course.tell(observation)
+                    self._asked(observation, market)
+                    await self._seats.ask(observation, self._placement.shards)
                 case Settle(board):
                     todo += await self._settle(board)
                 case Retire(session):
-                    del self._groupings[session]
-                    await self._to_all(Kind.RETIRE, control.Retire(session))
+                    self._course.retire(session)
+                    for shard in self._placement.shards:
+                        message = control.Retire(session)
+                        await self._workers.send(shard.worker, Kind.RETIRE, message)
                 case Finish():
                     return True
         return False
 
-    async def _enrol(self, session: int) -> list[Command]:
-        scenario = self._spec.scenario
-        groups = grouping(
-            self._spec.game,
-            scenario.agents,
-            seed=scenario.seed,
-            session=session,
-            personas=self._personas,
-        )
-        self._groupings[session] = groups
-        record = groups.record(session)
-        if record is not None:
-            self._journal.append(Record.GROUPS, encode(record))
-        personas = self._personas if scenario.prompt == "character" else None
-        await enrol(self._workers, self._spec.plan, session, groups=groups, personas=personas)
-        return self._rounds.enrolled(session, groups)
+    async def _seat(self, session: int) -> None:
+        """Fill the workers with the agents of a session; what is open is asked."""
+        record = self._course.grouping(session).record(session)
+        if record is not None and session not in self._grouped:
+            await self._ledger.append(Record.GROUPS, encode(record))
+        for board, observations in self._course.open(session):
+            self._asked(observations[0], board.market)
+            if board.final:
+                self._observer.acted(board.round, board.gatherer.statuses, 0)
+        await self._seats.fill(session, self._placement.shards)
 
-    async def _ask(self, observation: Observation) -> None:
-        session, round, group = observation.session, observation.round, observation.group
-        groups = self._groupings[session]
-        market = group - 1 if groups.separate else 0
+    def _asked(self, observation: Observation, market: int) -> None:
+        session, round = observation.session, observation.round
         if (session, market, round) not in self._asked_s:
             self._asked_s[session, market, round] = time.monotonic()
             self._observer.asked(session, round, observation.n)
-        if (session, round) not in self._recorded:
-            self._recorded[session, round] = RecordedAttempts(
-                self._journal.path, Round(session, round)
-            )
-        message = control.Ask(observation)
-        if not group:
-            await self._to_all(Kind.ASK, message)
-            return
-        for worker in self._workers_of(groups.members(group - 1)):
-            await self._workers.send(worker, Kind.ASK, message)
-
-    async def _to_all(self, kind: Kind, message: object) -> None:
-        for shard in self._spec.plan.shards:
-            await self._workers.send(shard.worker, kind, message)
-
-    def _workers_of(self, agents: NDArray[np.uint32]) -> list[int]:
-        """The workers that host some of the agents."""
-        shards = self._spec.plan.shards
-        firsts = [shard.first for shard in shards]
-        places = np.unique(np.searchsorted(firsts, agents, side="right") - 1)
-        return [shards[place].worker for place in places.tolist()]
 
     async def _settle(self, board: Board) -> list[Command]:
-        gatherer, key = board.gatherer, Round(board.session, board.round)
-        codes = gatherer.groups
-        settlement = settle(
-            self._spec.game,
-            agents=gatherer.agents,
-            values=gatherer.values,
-            ok=gatherer.ok,
-            n=board.n,
-            seed=self._spec.scenario.seed,
-            session=board.session,
-            round=board.round,
-            sides=None if codes is None else Sides(gatherer.group_names, codes),
-        )
-        groups = self._groupings[board.session]
-        asked_s = self._asked_s.pop((board.session, board.market, board.round))
-        record = to_settle(
-            settlement,
-            statuses=gatherer.statuses,
-            group_statuses=gatherer.group_statuses,
-            market=(board.market, groups.markets),
-            wall_s=time.monotonic() - asked_s,
-        )
-        self._journal.append(Record.SETTLE, encode(record))
+        now_s = time.monotonic()
+        asked_s = self._asked_s.pop((board.session, board.market, board.round), now_s)
+        record = self._course.outcome(board, now_s - asked_s)
+        await self._ledger.append(Record.SETTLE, encode(record))
         self._observer.settled(record)
-        columns = gatherer.columns(record, model=self._spec.model)
-        await self._tables.put(columns, self._recorded[key], record)
-        self._settled[key] += 1
-        if self._settled[key] == groups.markets:
-            del self._settled[key], self._recorded[key]
-        self._missing.check(record)
-        if not self._spec.game.tells_groups:
-            return self._rounds.settled(board, {0: settlement.announced})
-        by_group = enumerate(settlement.groups, 1)
-        return self._rounds.settled(board, {group: told.announced for group, told in by_group})
+        columns, attempts = self._course.close(board, record)
+        await self._tables.put(columns, attempts, record)
+        self._course.check(record)
+        return self._course.go_on(board, record)
+
+    async def _replace(self, loss: PeerLost) -> None:
+        """Let the agents of lost workers go on in new ones.
+
+        Raises:
+            PeerLost: no node is left, or too many workers were lost.
+        """
+        replacements = self._placement.replace(loss.workers, self._workers.alive())
+        if replacements is None:
+            raise loss
+        for one in replacements:
+            shard, host = one.shard, self._plan.hosts[one.node].address
+            text = f"{loss}; its {shard.count:,} agents go on in worker {shard.worker} on {host}"
+            self._observer.notice(text)
+            await self._event("moved" if one.moved else "restarted", text, one.lost)
+            await self._workers.spawn(one.node, [shard.worker])
+        # One that is frozen must not come back to life.
+        await self._workers.end([one.lost for one in replacements])
+        shards = [one.shard for one in replacements]
+        await self._seats.set_up(shards)
+        for session in self._course.sessions if shards else ():
+            await self._seats.fill(session, shards)
+
+    async def _event(
+        self, kind: EventKind, text: str, worker: int | None = None, tokens: int = 0
+    ) -> None:
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        event = Event(kind, text, worker=worker, tokens=tokens, at=at)
+        await self._ledger.append(Record.EVENT, to_json(event))
+
+    def _check_complete(self) -> None:
+        """Every agent has exactly one action in every round: in what was counted, and on disk."""
+        rows, wanted = table_rows(self._directory, "actions"), self._plan.actions
+        if self._course.actions != wanted or rows != wanted:
+            raise RuntimeError(
+                f"{wanted} actions were to be made, {self._course.actions} were counted and {rows} "
+                f"stand in {self._directory.actions}"
+            )
 
     async def _sync(self) -> None:
         while True:
             await asyncio.sleep(_SYNC_S)
-            await asyncio.to_thread(self._journal.sync)
+            await self._ledger.sync()
             await self._tables.flush()

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
 from agentsim.errors import ResultsError
+from agentsim.ids import Round
 from agentsim.orchestrator.course import Course
 from agentsim.orchestrator.rounds import (
     Ask,
@@ -20,12 +22,11 @@ from agentsim.orchestrator.rounds import (
     Retire,
     Settle,
 )
-from agentsim.results import Event, Frame, Kind, RecordedAttempts, RoundColumns, RunEnd, from_json
+from agentsim.results import Event, Frame, Kind, RecordedAttempts, RoundColumns, from_json
+from agentsim.results.persona_stage import PERSONA_ROUND
 from agentsim.rpc import messages
 from agentsim.rpc.codec import decode
 from agentsim.rpc.messages import Answers, Attempt, Groups
-
-PERSONA_ROUND = 0
 
 
 @dataclass(slots=True)
@@ -36,18 +37,15 @@ class Past:
         todo: what is left to be carried out: full rounds that were not settled.
         finished: whether all sessions have ended.
         grouped: sessions whose groups stand in the journal.
-        rounds: settled rounds of markets.
-        events: how many of each kind.
-        wall_s, cpu_s: of all starts that have ended in order.
+        settled: rounds of markets, without their winners.
+        personas: attempts of the stage that writes personas, by session.
     """
 
     todo: list[Command] = field(default_factory=list)
     finished: bool = False
     grouped: set[int] = field(default_factory=set)
-    rounds: int = 0
-    events: Counter[str] = field(default_factory=Counter)
-    wall_s: float = 0.0
-    cpu_s: float = 0.0
+    settled: list[messages.Settle] = field(default_factory=list)
+    personas: dict[int, RecordedAttempts] = field(default_factory=dict)
 
 
 Closed = Callable[[RoundColumns, RecordedAttempts, messages.Settle], None]
@@ -66,7 +64,7 @@ def recover(course: Course, frames: Iterable[Frame], journal: Path, closed: Clos
         ResultsError: a frame is damaged, or does not fit what stands before it.
         LimitReached: a settled round is beyond a limit.
     """
-    reader = _Reader(course, closed)
+    reader = _Reader(course, journal, closed)
     reader.carry_out(course.start())
     for frame in frames:
         try:
@@ -83,10 +81,11 @@ def recover(course: Course, frames: Iterable[Frame], journal: Path, closed: Clos
 class _Reader:
     """Takes one frame after the other."""
 
-    def __init__(self, course: Course, closed: Closed) -> None:
+    def __init__(self, course: Course, journal: Path, closed: Closed) -> None:
         self.past = Past()
         self.full: dict[tuple[int, int, int], Board] = {}
         self._course = course
+        self._journal = journal
         self._closed = closed
         self._personas: set[tuple[int, int, int]] = set()
 
@@ -101,14 +100,8 @@ class _Reader:
                 self._settle(decode(frame.body, messages.Settle))
             case Kind.GROUPS:
                 self.past.grouped.add(decode(frame.body, Groups).session)
-            case Kind.END:
-                end = from_json(frame.body, RunEnd)
-                # Each says what stands before it, too.
-                self.past.wall_s, self.past.cpu_s = end.wall_s or 0.0, end.cpu_s or 0.0
             case Kind.EVENT:
-                event = from_json(frame.body, Event)
-                self.past.events[event.kind] += 1
-                self._course.tokens += event.tokens
+                self._course.tokens += from_json(frame.body, Event).tokens
 
     def carry_out(self, commands: Iterable[Command]) -> None:
         """What the live run does at its workers is here a note that it was done."""
@@ -130,6 +123,9 @@ class _Reader:
         if attempts[0].round != PERSONA_ROUND:
             self.carry_out(self._course.attempted(attempts, offset))
             return
+        for session, count in Counter(attempt.session for attempt in attempts).items():
+            recorded = RecordedAttempts(self._journal, Round(session, PERSONA_ROUND))
+            self.past.personas.setdefault(session, recorded).add(offset, count)
         for attempt in attempts:
             key = (attempt.session, attempt.agent, attempt.attempt)
             if key not in self._personas:
@@ -146,5 +142,5 @@ class _Reader:
             )
         self._closed(*self._course.close(board, record), record)
         self._course.check(record)
-        self.past.rounds += 1
+        self.past.settled.append(structs.replace(record, winners=[], payoffs=[]))
         self.carry_out(self._course.go_on(board, record))

@@ -11,17 +11,25 @@ from agentsim.errors import ModelError
 Format = Literal["json", "text"]
 
 
-def reply_format(scenario: Scenario, *, structured: bool, recorded: Format | None = None) -> Format:
+def reply_format(
+    scenario: Scenario,
+    *,
+    structured: bool,
+    recorded: Format | None = None,
+    before: Format | None = None,
+) -> Format:
     """How replies are asked for and read: json or text.
 
     Args:
         structured: whether all model servers enforce a JSON schema.
         recorded: the format of the run that is replayed; None: a server answers.
+        before: how it was when the run began, for one that goes on; it stays so.
 
     Raises:
-        ModelError: the scenario insists on JSON, and a server does not enforce it.
+        ModelError: the scenario insists on JSON, or the run began with it, and a server does not
+            enforce it.
     """
-    wanted = scenario.replies.format
+    wanted = before or scenario.replies.format
     if recorded is not None:
         return recorded if wanted == "auto" else wanted
     if wanted == "auto":

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from agentsim.results import RecordedAttempts, RoundColumns, RunDirectory, TableWriter
+from agentsim.results import RecordedAttempts, RoundColumns, TableWriter
 from agentsim.rpc.messages import Settle
 
 # Rounds that may wait to be written before the game is made to wait: each holds its columns.
@@ -18,11 +18,11 @@ class Tables:
     """Takes settled rounds and writes them.
 
     Args:
-        directory: of the run.
+        writer: of the run.
     """
 
-    def __init__(self, directory: RunDirectory) -> None:
-        self._writer = TableWriter(directory)
+    def __init__(self, writer: TableWriter) -> None:
+        self._writer = writer
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tables")
         self._pending: deque[asyncio.Future[None]] = deque()
 

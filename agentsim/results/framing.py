@@ -16,7 +16,7 @@ import contextlib
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from enum import IntEnum
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -100,7 +100,7 @@ def pack(kind: Kind, body: bytes | memoryview) -> tuple[bytes, bytes | memoryvie
     return _FRAME.pack(_MARK, len(body), kind | flags, zlib.crc32(body, zlib.crc32(checked))), body
 
 
-def frames(path: Path, *, start: int = 0) -> Iterator[Frame]:
+def frames(path: Path, *, start: int = 0, only: Collection[Kind] | None = None) -> Iterator[Frame]:
     """The records of a journal in order, one in memory at a time.
 
     A journal that is being written may be read: what is in it now is returned. A torn tail ends the
@@ -109,6 +109,7 @@ def frames(path: Path, *, start: int = 0) -> Iterator[Frame]:
     Args:
         path: the file.
         start: offset of the frame to begin with, as `Frame.offset` gave it; 0: the first.
+        only: kinds that are wanted; the bodies of others are not read, nor checked.
 
     Raises:
         ResultsError: the file is no journal, or a frame before the last good one is damaged.
@@ -120,6 +121,9 @@ def frames(path: Path, *, start: int = 0) -> Iterator[Frame]:
         number = 0
         while offset < size:
             number += 1
+            if only is not None and (end := _end_of_other(file, offset, size, only)):
+                offset = end
+                continue
             try:
                 frame, after = _read_frame(path, file, offset, size)
             except _FrameError as bad:
@@ -182,6 +186,17 @@ def _check_header(path: Path, file: BinaryIO, size: int) -> bool:
             f"{path}: a journal of format {version}; this version of agentsim reads {_VERSION}"
         )
     return True
+
+
+def _end_of_other(file: BinaryIO, offset: int, size: int, only: Collection[Kind]) -> int:
+    """Where a frame ends that is of none of these kinds; 0 for one that is, or is none."""
+    file.seek(offset)
+    head = file.read(_FRAME.size)
+    if len(head) < _FRAME.size:
+        return 0
+    mark, length, kind, _ = _FRAME.unpack(head)
+    end = offset + _FRAME.size + int(length)
+    return end if mark == _MARK and kind & ~_COMPRESSED not in only and end <= size else 0
 
 
 def _read_frame(path: Path, file: BinaryIO, offset: int, size: int) -> tuple[Frame, int]:

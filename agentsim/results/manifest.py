@@ -55,6 +55,7 @@ class RunFacts:
         equilibrium: `{guesses, words}`; None when unknown.
         people: published results to print beside, `{source, note, means, medians, …}`; None when
             the scenario does not compare.
+        made: the file of personas that were made before; None when people are drawn.
     """
 
     run_id: str
@@ -68,6 +69,7 @@ class RunFacts:
     plan: Mapping[str, Any] | None = None
     equilibrium: Mapping[str, Any] | None = None
     people: Mapping[str, Any] | None = None
+    made: str | None = None
 
 
 def make_manifest(facts: RunFacts, *, created: datetime | None = None) -> dict[str, Any]:
@@ -103,6 +105,7 @@ def make_manifest(facts: RunFacts, *, created: datetime | None = None) -> dict[s
         "plan": facts.plan,
         "equilibrium": facts.equilibrium,
         "people": facts.people,
+        "made": facts.made,
         "endpoints": [],
     }
 

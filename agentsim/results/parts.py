@@ -71,6 +71,15 @@ def read_part(path: Path, columns: list[str] | None = None) -> pa.Table:
         raise ResultsError(f"{path}: cannot read the table: {error}{help}") from error
 
 
+def table_rows(directory: RunDirectory, table: str) -> int:
+    """Rows of a table.
+
+    Raises:
+        ResultsError: a file cannot be read.
+    """
+    return sum(_rows(path) for path in parts(directory, table))
+
+
 def compact(directory: RunDirectory) -> None:
     """Merge the files of each table that has more than `MANY_PARTS` into files of a million rows.
 
@@ -165,12 +174,16 @@ def _groups(files: list[Path]) -> Iterator[list[Path]]:
     rows = 0
     for path in files:
         group.append(path)
-        try:
-            rows += pq.read_metadata(path).num_rows
-        except (OSError, pa.ArrowException) as error:
-            raise ResultsError(f"{path}: cannot read the table: {error}") from error
+        rows += _rows(path)
         if rows >= _PART_ROWS:
             yield group
             group, rows = [], 0
     if group:
         yield group
+
+
+def _rows(path: Path) -> int:
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (OSError, pa.ArrowException) as error:
+        raise ResultsError(f"{path}: cannot read the table: {error}") from error

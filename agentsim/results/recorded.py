@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from array import array
 from collections.abc import Collection, Iterator
 from itertools import islice
@@ -72,9 +73,11 @@ class RecordedAttempts:
         return self._read(Reading)
 
     def _read(self, type: type[_T]) -> Iterator[_T]:
+        # A name of its own, since mypy takes `list[type]` for a type of its own, too.
+        several: builtins.type[list[_T]] = list[type]  # type: ignore[valid-type]
         for offset in self._offsets:
             for frame in islice(frames(self._path, start=offset), 1):
-                for attempt in decode(frame.body, list[type]):  # type: ignore[valid-type]
+                for attempt in decode(frame.body, several):
                     if self._agents is not None and attempt.agent not in self._agents:
                         continue
                     if self._round in (None, (attempt.session, attempt.round)):

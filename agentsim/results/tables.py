@@ -79,6 +79,10 @@ class TableWriter:
         self._rows = 0
         self._markets: dict[Round, list[_Market]] = {}
 
+    def move(self, directory: RunDirectory) -> None:
+        """Write what follows, and what waits, into another directory."""
+        self._directory = directory
+
     def write(self, columns: RoundColumns, attempts: Attempts, settle: Settle) -> None:
         """Take a settled round, or one market of it: see `write_round`.
 

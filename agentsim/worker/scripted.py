@@ -61,16 +61,16 @@ async def act(
     shard: Shard,
     observation: Observation,
     worker: int,
-    done: NDArray[np.uint32] = _NOBODY,
+    acted: NDArray[np.uint32] = _NOBODY,
 ) -> AsyncIterator[Answers]:
     """The shard's answers to one observation, each no earlier than its agent has thought.
 
     Args:
-        done: agents that have answered already.
+        acted: agents that have answered already.
     """
     agents = shard.agents(observation.group)
-    if done.size:
-        agents = np.setdiff1d(agents, done, assume_unique=True)
+    if acted.size:
+        agents = np.setdiff1d(agents, acted, assume_unique=True)
     count = agents.size
     values = model.values(agents, observation)
     thinking_s = model.thinking_s(agents, observation)

@@ -45,15 +45,15 @@ def test_nothing_is_left_when_the_orchestrator_is_killed(program, scenario, phas
     program.assert_nothing_left()
 
 
-@pytest.mark.parametrize("victim", ["agentsim.node", "agentsim.worker"])
-def test_the_run_fails_and_names_the_victim_when_it_is_killed(program, scenario, victim) -> None:
+def test_the_run_fails_and_names_the_victim_when_the_only_node_is_killed(program, scenario) -> None:
     process = program.begin("run", scenario(model=SLOW_DUMMY), "--out", "R")
     reach(program, process, "playing")
-    os.kill(program.processes(victim)[0], signal.SIGKILL)
+    os.kill(program.processes("agentsim.node")[0], signal.SIGKILL)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 1, err
     assert "localhost was ended by signal 9" in err
     assert "its log: R/logs/" in err or f"its log: {program.folder}/R/logs/" in err
+    assert "to go on: agentsim resume R" in err
     assert "Traceback" not in err
     program.assert_nothing_left()
     run = json.loads((program.folder / "R" / "summary.json").read_text())["run"]
