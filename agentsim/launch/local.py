@@ -19,6 +19,7 @@ from agentsim import logs
 from agentsim.errors import LaunchError
 from agentsim.launch.base import listening
 from agentsim.rpc.control import NodeConfig
+from agentsim.rpc.staying import Stay
 
 _READY_TIMEOUT_S = 60.0
 
@@ -33,6 +34,7 @@ class LocalNode:
     folder: Path
     process: asyncio.subprocess.Process
     identity: None = None
+    index: int = 0
 
     async def wait(self) -> int:
         return await self.process.wait()
@@ -62,21 +64,26 @@ class LocalLauncher:
         log_dir: where nodes, workers and model servers log.
         api_keys: of model endpoints, by the name of their variable; handed to the nodes on their
             stdin.
+        stay: makes them stay when a run has ended, for as long as this process lives; `host` is
+            filled in.
     """
 
     log_dir: Path
     api_keys: Mapping[str, str] = field(default_factory=dict)
+    stay: Stay | None = None
 
     async def start(self, host: str, index: int) -> LocalNode:
         """See `Launcher.start`."""
         folder = Path(tempfile.mkdtemp(prefix="agentsim-"))  # mkdtemp makes it 0700
         log = self.log_dir / f"node-{index}.log"
+        stay = self.stay and msgspec.structs.replace(self.stay, host=host)
         config = NodeConfig(
             address=f"unix:{folder}/node.sock",
             folder=str(folder),
             log_dir=str(self.log_dir.absolute()),
             api_keys=dict(self.api_keys),
             log=logs.settings_for(log, host),
+            stay=stay,
         )
         with log.open("ab") as stderr:
             process = await asyncio.create_subprocess_exec(
@@ -87,7 +94,7 @@ class LocalLauncher:
                 # Ctrl-C goes to the orchestrator alone, which ends the nodes in order.
                 start_new_session=True,
             )
-        node = LocalNode(host, config.address, str(log), folder, process)
+        node = LocalNode(host, config.address, str(log), folder, process, index=index)
         try:
             await _handshake(node, config)
         except BaseException:
@@ -111,10 +118,10 @@ async def _handshake(node: LocalNode, config: NodeConfig) -> None:
         ready = None
     if ready is None:
         raise LaunchError(
-            f"the node of {node.host} did not start (log: {node.log})" + _end_of(node.log)
+            f"the node of {node.host} did not start (log: {node.log})" + end_of(node.log)
         )
 
 
-def _end_of(log: str) -> str:
+def end_of(log: str) -> str:
     """The last lines of a log, indented, each on a line of its own."""
     return "".join(f"\n  {line}" for line in logs.tail(Path(log)))

@@ -46,6 +46,7 @@ class EndpointStats:
         retries: HTTP requests beyond the first of each completion.
         prompt_tokens, completion_tokens: of all replies, as the servers counted them.
         tokens_per_s: completion tokens a second over the last 10 s.
+        quiet_s: since the last completion, or since there are requests again; 0 without any.
         limit: requests that may be in flight now, over the endpoints in use.
         endpoints: how many are in ordinary use.
     """
@@ -58,6 +59,7 @@ class EndpointStats:
     prompt_tokens: int
     completion_tokens: int
     tokens_per_s: float
+    quiet_s: float
     limit: int
     endpoints: int
 
@@ -116,7 +118,8 @@ class EndpointPool:
         self._on_event = on_event
         self._order = itertools.count()
         self._closing: asyncio.Event | None = None
-        self._pausing = 0
+        self._pausing = self._open = 0
+        self._quiet_from = 0.0
         self._done = self._failed = self._retries = 0
         self._prompt_tokens = self._completion_tokens = 0
         self._rate = TokenRate()
@@ -170,6 +173,16 @@ class EndpointPool:
         Raises:
             asyncio.CancelledError: the caller was cancelled; its place is free again.
         """
+        if not self._open:
+            self._quiet_from = self._clock()
+        self._open += 1
+        try:
+            return await self._complete(request)
+        finally:
+            self._open -= 1
+            self._quiet_from = self._clock()
+
+    async def _complete(self, request: Request) -> Completion:
         progress = _Progress(request, next(self._order), mix(request.session, request.agent))
         for turn in range(1, self._spec.tries + 1):
             waited_from = self._clock()
@@ -291,6 +304,7 @@ class EndpointPool:
             prompt_tokens=self._prompt_tokens,
             completion_tokens=self._completion_tokens,
             tokens_per_s=self._rate.per_s(self._clock()) if gates else 0.0,
+            quiet_s=self._clock() - self._quiet_from if self._open else 0.0,
             limit=sum(int(health.limit) for health in trusted),
             endpoints=len(trusted),
         )

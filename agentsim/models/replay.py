@@ -44,7 +44,7 @@ class ReplayPool:
 
     def stats(self) -> EndpointStats:
         """Counts up to now; nothing waits, and no token is made."""
-        return EndpointStats(0, 0, self._done, self._failed, 0, 0, 0, 0.0, IN_FLIGHT, 0)
+        return EndpointStats(0, 0, self._done, self._failed, 0, 0, 0, 0.0, 0.0, IN_FLIGHT, 0)
 
     async def close(self) -> None:
         """Forget the recordings."""

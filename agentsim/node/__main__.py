@@ -11,6 +11,7 @@ import uvloop
 
 from agentsim import logs
 from agentsim.node.node import Node
+from agentsim.node.staying import stay
 from agentsim.rpc import lifeline
 from agentsim.rpc.channel import serve
 from agentsim.rpc.control import Listening, NodeConfig
@@ -42,4 +43,4 @@ if __name__ == "__main__":
     settings = msgspec.json.decode(lifeline.first_line(), type=NodeConfig)
     logs.hide(settings.api_keys.values())
     logs.begin(settings.log, "node")
-    uvloop.run(_main(settings))
+    uvloop.run(_main(settings) if settings.stay is None else stay(settings))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 import msgspec
 
 from agentsim.errors import AgentsimError
 from agentsim.node.models import Models
+from agentsim.node.servers import Servers
 from agentsim.node.workers import Workers
 from agentsim.rpc.codec import decode, encode
 from agentsim.rpc.control import (
@@ -43,20 +44,48 @@ _OF_WORKERS = {
 class Node:
     """Starts what it is told to start, relays envelopes, and calls models for who asks.
 
+    Args:
+        config: what to do and where.
+        servers: model servers that this machine's runs share; None: the run's own.
+        run_id: what the run is called among them.
+        admit: called with how many workers are about to start; raises when they may not.
+
     Attributes:
         ended: set when the node is to end: its stdin ended, or the orchestrator left.
     """
 
-    def __init__(self, config: NodeConfig) -> None:
+    def __init__(
+        self,
+        config: NodeConfig,
+        *,
+        servers: Servers | None = None,
+        run_id: str = "",
+        admit: Callable[[int], None] = lambda workers: None,
+    ) -> None:
         self.ended = asyncio.Event()
         self._config = config
         self._host = ""
         self._outbox: asyncio.Queue[Envelope] = asyncio.Queue(_OUTBOX)
-        self._workers = Workers(
-            Path(config.folder), Path(config.log_dir), self._from_worker, self._worker_exited
+        folder, log_dir = Path(config.folder), Path(config.log_dir)
+        self._workers = Workers(folder, log_dir, self._from_worker, self._worker_exited, admit)
+        self._models = Models(
+            self._deliver,
+            log_dir=log_dir,
+            api_keys=config.api_keys,
+            servers=servers,
+            user=run_id,
         )
-        self._models = Models(self._deliver, log_dir=Path(config.log_dir), api_keys=config.api_keys)
         self._work: set[asyncio.Task[None]] = set()
+
+    @property
+    def workers(self) -> Workers:
+        """For reports."""
+        return self._workers
+
+    @property
+    def models(self) -> Models:
+        """For reports."""
+        return self._models
 
     async def data(self, link: Link) -> None:
         """Serve the orchestrator's data stream until it ends."""
@@ -122,9 +151,9 @@ class Node:
         try:
             await work
         except AgentsimError as error:
-            await self._fail(type(error).__name__, f"{self._host}: {error}")
+            await self.fail(type(error).__name__, f"{self._host}: {error}")
         except Exception as error:  # noqa: BLE001 - it must reach the user, not a log alone
-            await self._fail("Bug", f"{self._host}: {error!r}", traceback.format_exc())
+            await self.fail("Bug", f"{self._host}: {error!r}", traceback.format_exc())
 
     async def _start(self, start: NodeStart) -> None:
         """Start workers and model servers side by side; say READY."""
@@ -170,7 +199,8 @@ class Node:
         failure = Failure("PeerLost", message, workers=[worker])
         self._begin(self._say(Kind.FAILED, failure))
 
-    async def _fail(self, kind: str, message: str, trace: str = "") -> None:
+    async def fail(self, kind: str, message: str, trace: str = "") -> None:
+        """Tell the orchestrator of something that ends the run; `kind` is an error's class."""
         await self._say(Kind.FAILED, Failure(kind, message, trace))
 
     async def _say(self, kind: Kind, message: object) -> None:

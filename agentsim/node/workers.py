@@ -17,7 +17,7 @@ import msgspec
 from agentsim import logs
 from agentsim.errors import LaunchError
 from agentsim.rpc.codec import decode
-from agentsim.rpc.control import Hello, WorkerConfig
+from agentsim.rpc.control import Hello, Pulse, WorkerConfig
 from agentsim.rpc.envelope import DATA, Envelope, Kind, WireError
 from agentsim.rpc.links import StreamLink
 
@@ -33,6 +33,7 @@ class Workers:
         log_dir: one log a worker is written there.
         on_envelope: called with each envelope that a worker sends.
         on_exit: called with worker index, exit status and log when a worker ends unasked.
+        admit: called with how many workers are about to start; raises when they may not.
     """
 
     def __init__(
@@ -41,15 +42,18 @@ class Workers:
         log_dir: Path,
         on_envelope: Callable[[Envelope], Awaitable[None]],
         on_exit: Callable[[int, int, Path], None],
+        admit: Callable[[int], None] = lambda workers: None,
     ) -> None:
         self._socket = folder / "workers.sock"
         self._log_dir = log_dir
         self._on_envelope = on_envelope
         self._on_exit = on_exit
+        self._admit = admit
         self._tokens: dict[int, str] = {}
         self._processes: dict[int, asyncio.subprocess.Process] = {}
         self._links: dict[int, StreamLink] = {}
         self._last_pulse_s: dict[int, float] = {}
+        self._agents: dict[int, int] = {}
         # Workers that were started and are not connected, with what waits for them.
         self._coming: dict[int, asyncio.Future[None]] = {}
         self._held: dict[int, list[Envelope]] = {}
@@ -63,6 +67,20 @@ class Workers:
         """Process ids, in order of the workers' indices."""
         return [self._processes[worker].pid for worker in sorted(self._processes)]
 
+    @property
+    def count(self) -> int:
+        """Workers that run or are being started."""
+        ended = sum(process.returncode is not None for process in self._processes.values())
+        return len(self._tokens) - ended
+
+    def running(self) -> dict[int, tuple[int, int]]:
+        """Process id, and agents as it said last, of each worker that runs."""
+        return {
+            worker: (process.pid, self._agents.get(worker, 0))
+            for worker, process in sorted(self._processes.items())
+            if process.returncode is None
+        }
+
     def silent_s(self) -> dict[int, float]:
         """Seconds since each worker's last pulse."""
         now = time.monotonic()
@@ -74,12 +92,13 @@ class Workers:
         What is sent to one of them meanwhile waits for it.
 
         Raises:
-            LaunchError: one did not connect in time.
+            LaunchError: one did not connect in time, or there is no room for them.
         """
         if workers and self._server is None:
             self._server = await asyncio.start_unix_server(
                 self._serve, path=str(self._socket), limit=2**20
             )
+        self._admit(len(workers))
         coming = []
         for worker in workers:
             self._tokens[worker] = secrets.token_hex(16)
@@ -180,6 +199,7 @@ class Workers:
                     _log.warning("refused a message of worker %d in another's name", hello.worker)
                 elif envelope.kind is Kind.PULSE:
                     self._last_pulse_s[hello.worker] = time.monotonic()
+                    self._agents[hello.worker] = decode(envelope.body, Pulse).agents
                 else:
                     await self._on_envelope(envelope)
         except WireError as error:

@@ -9,6 +9,28 @@ from msgspec import Struct
 from agentsim.logs import LogSettings
 from agentsim.rpc.certificates import Identity
 from agentsim.rpc.messages import Completion, Groups, Observation
+from agentsim.rpc.staying import Stay
+
+
+class Join(Struct, frozen=True):
+    """First message of the orchestrator on each data and pulse stream.
+
+    Attributes:
+        run_id: the run's; names whom the stream is for, where a node serves several runs.
+        epoch: of the orchestrator's program: one that resumes a run has a greater one, and so
+            begins anew at the nodes.
+        connection: counts the connections of one epoch, from 1; a smaller one than the last is a
+            late one, and refused.
+        received: messages of the node that have arrived over earlier connections.
+        resumes: whether the node has ever answered this epoch; a node that knows nothing of it
+            then refuses, since what it had is gone.
+    """
+
+    run_id: str
+    epoch: int
+    connection: int
+    received: int = 0
+    resumes: bool = False
 
 
 class NodeStart(Struct, frozen=True):
@@ -213,11 +235,13 @@ class Pulse(Struct, frozen=True):
         silent_s: seconds since the last pulse, by worker (node → orchestrator only).
         in_flight: requests to language models under way.
         tokens: prompt and completion tokens so far.
+        agents: that the worker hosts (worker → node only).
     """
 
     silent_s: dict[int, float] = {}
     in_flight: int = 0
     tokens: int = 0
+    agents: int = 0
 
 
 class NodeConfig(Struct, frozen=True):
@@ -231,6 +255,7 @@ class NodeConfig(Struct, frozen=True):
         api_keys: of model endpoints, by the name of the variable that holds each.
         identity: for mutual TLS; None only on a Unix socket.
         log: how the node logs; its workers do likewise.
+        stay: makes the node stay when its run has ended; None: it ends with it.
     """
 
     address: str
@@ -239,6 +264,8 @@ class NodeConfig(Struct, frozen=True):
     api_keys: dict[str, str] = {}
     identity: Identity | None = None
     log: LogSettings = LogSettings()
+    lease_s: float | None = None
+    stay: Stay | None = None
 
 
 class Listening(Struct, frozen=True):

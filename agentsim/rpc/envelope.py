@@ -40,6 +40,9 @@ class Kind(IntEnum):
     END = 18  # orchestrator → node: control.Spawn
     RECORDINGS = 30  # orchestrator → node: control.Recordings
     ACTORS = 16  # orchestrator, worker → worker, orchestrator: list[actors.ActorMessage]
+    JOIN = 20  # orchestrator → node, first on a stream: control.Join
+    COMMAND = 40  # owner of a cluster → node that stays: staying.Command
+    ANSWER = 41  # node that stays → owner of a cluster: staying.Answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,3 +51,29 @@ def hold(on_end: Callable[[], None], *, grace_s: float, die_with_parent: bool) -
         os._exit(0)
 
     threading.Thread(target=wait, name="lifeline", daemon=True).start()
+
+
+KEEP = b"keep\n"
+"""What a parent writes to let a child live on without it."""
+
+
+def until_kept(on_end: Callable[[], None], *, grace_s: float) -> None:
+    """Like `hold`, until the parent has written KEEP: then stdin and stdout are left for good.
+
+    Args:
+        on_end: see `hold`.
+        grace_s: see `hold`.
+    """
+
+    def wait() -> None:
+        if first_line() + b"\n" == KEEP:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nothing, 0)
+            os.dup2(nothing, 1)
+            return
+        with contextlib.suppress(BaseException):
+            on_end()
+        time.sleep(grace_s)
+        os._exit(0)
+
+    threading.Thread(target=wait, name="lifeline", daemon=True).start()

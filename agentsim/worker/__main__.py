@@ -36,7 +36,7 @@ async def _main(config: WorkerConfig, log: logs.Log) -> None:
         for work in (
             _receive(data, host),
             _send(data, outbox),
-            _beat(pulse, config.worker, log),
+            _beat(pulse, host, config.worker, log),
             host.play(),
         )
     ]
@@ -76,10 +76,11 @@ async def _send(link: StreamLink, outbox: asyncio.Queue[Envelope]) -> None:
         await link.send(await outbox.get())
 
 
-async def _beat(link: StreamLink, worker: int, log: logs.Log) -> None:
+async def _beat(link: StreamLink, host: Host, worker: int, log: logs.Log) -> None:
     while True:
         log.bound()
-        await link.send(Envelope(Kind.PULSE, NODE, worker, encode(Pulse())))
+        pulse = Pulse(agents=host.agents)
+        await link.send(Envelope(Kind.PULSE, NODE, worker, encode(pulse)))
         await asyncio.sleep(_PULSE_S)
 
 

@@ -57,6 +57,15 @@ class Host:
         self._work: asyncio.Queue[Envelope] = asyncio.Queue()
         self._acting: set[asyncio.Task[None]] = set()
 
+    @property
+    def agents(self) -> int:
+        """Agents that live here now."""
+        if self._actors is not None:
+            return self._actors.host.agents
+        if self._players is not None:
+            return self._players.count
+        return sum(shard.count for shard in self._shards.values())
+
     def receive(self, envelope: Envelope) -> None:
         """Take a message; `play` deals with it."""
         self._work.put_nowait(envelope)

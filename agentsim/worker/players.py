@@ -39,6 +39,11 @@ class Players:
         self._waiting: deque[tuple[Player, Observation, Tried | None]] = deque()
         self._in_flight = 0
 
+    @property
+    def count(self) -> int:
+        """Players of all sessions that go on."""
+        return sum(map(len, self._players.values()))
+
     def enrol(self, enrol: Enrol) -> None:
         """Make the players of one session."""
         backgrounds: Sequence[str | None] = enrol.backgrounds or [None] * enrol.count

@@ -1,0 +1,216 @@
+"""The clusters of this user that stay: one folder each, for their owner alone.
+
+They lie in `$XDG_STATE_HOME/agentsim/clusters/NAME/` (`~/.local/state` where it is not set):
+`cluster.json`, `hostfile.yaml` as it was resolved, the cluster's certificates, `logs/`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import yaml
+from msgspec import Struct
+
+from agentsim.config.hostfile import Hostfile
+from agentsim.errors import UserError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_FORMAT = 1
+
+
+class StayingNode(Struct, frozen=True):
+    """A node of a cluster that stays.
+
+    Attributes:
+        host: its name in the hostfile.
+        target: its gRPC target.
+        pid: of its program, on its machine.
+        log: path of its log, on its machine.
+        folder: its private folder there, for sockets.
+        local: whether its machine is this one.
+        slots: worker processes that it may have at once; None: any number.
+    """
+
+    host: str
+    target: str
+    pid: int
+    log: str
+    folder: str
+    local: bool
+    slots: int | None
+
+
+class Staying(Struct, frozen=True):
+    """What is known of a cluster that stays.
+
+    Attributes:
+        version: of agentsim.
+        started: UTC, ISO 8601.
+        nodes: in the order of the hostfile.
+    """
+
+    name: str
+    version: str
+    started: str
+    launcher: str
+    idle_s: float
+    nodes: list[StayingNode]
+    format: int = _FORMAT
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """The folder of one cluster."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Of the cluster."""
+        return self.path.name
+
+    @property
+    def hostfile(self) -> Path:
+        """As it was resolved; a scenario's `hosts` may name it."""
+        return self.path / "hostfile.yaml"
+
+    @property
+    def logs(self) -> Path:
+        """Of the nodes that are on this machine."""
+        return self.path / "logs"
+
+    def read(self) -> Staying:
+        """What is known of the cluster.
+
+        Raises:
+            UserError: there is no such cluster, or its file cannot be read.
+        """
+        file = self.path / "cluster.json"
+        try:
+            return msgspec.json.decode(file.read_bytes(), type=Staying)
+        except FileNotFoundError:
+            raise UserError(_unknown(self.name)) from None
+        except (OSError, msgspec.DecodeError) as error:
+            raise UserError(
+                f"{file}: cannot be read: {error}. What the cluster started may still run"
+            ) from error
+
+    def write(self, staying: Staying) -> None:
+        """Keep what is known of the cluster."""
+        _write(self.path / "cluster.json", msgspec.json.format(msgspec.json.encode(staying)))
+
+    def write_hostfile(self, hostfile: Hostfile) -> None:
+        """Keep the hostfile."""
+        text = yaml.safe_dump(hostfile.model_dump(mode="json"), sort_keys=False)
+        _write(self.hostfile, text.encode())
+
+    def read_hostfile(self) -> Hostfile:
+        """The hostfile.
+
+        Raises:
+            UserError: it cannot be read.
+        """
+        try:
+            return Hostfile.model_validate(yaml.safe_load(self.hostfile.read_bytes()))
+        except (OSError, ValueError, yaml.YAMLError) as error:
+            raise UserError(f"{self.hostfile}: cannot be read: {error}") from error
+
+    def write_secret(self, name: str, data: bytes) -> None:
+        """Keep a certificate or a key."""
+        _write(self.path / name, data)
+
+    def remove(self) -> None:
+        """Forget the cluster."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Alone with the cluster: nobody else starts, changes or ends it meanwhile.
+
+        Raises:
+            UserError: somebody else does.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = self.path.parent / f".{self.name}.lock"
+        with lock.open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UserError(
+                    f"cluster {self.name}: another command is starting, changing or ending it"
+                ) from None
+            try:
+                yield
+            finally:
+                lock.unlink(missing_ok=True)
+
+
+def registry(name: str) -> Registry:
+    """The folder of a cluster, whether it is there or not.
+
+    Raises:
+        UserError: that can be no cluster's name.
+    """
+    if not _NAME.fullmatch(name):
+        raise UserError(
+            f"{name!r} is no name for a cluster: letters, digits, dots, dashes and underscores, "
+            "64 at most, a letter or digit first"
+        )
+    return Registry(_root() / name)
+
+
+def create(name: str) -> Registry:
+    """The folder of a new cluster.
+
+    Raises:
+        UserError: there is one of that name, or that can be no name.
+    """
+    new = registry(name)
+    try:
+        new.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        new.path.mkdir(mode=0o700)
+    except FileExistsError:
+        raise UserError(
+            f"there is a cluster {name} already; see `agentsim cluster status --name {name}`, or "
+            f"end it: agentsim cluster down --name {name}"
+        ) from None
+    except OSError as error:
+        raise UserError(f"{new.path}: cannot be made: {error.strerror}") from error
+    new.logs.mkdir(mode=0o700)
+    return new
+
+
+def names() -> list[str]:
+    """Of all clusters of this user."""
+    root = _root()
+    if not root.is_dir():
+        return []
+    return sorted(path.name for path in root.iterdir() if (path / "cluster.json").is_file())
+
+
+def _root() -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser() / "agentsim" / "clusters"
+
+
+def _unknown(name: str) -> str:
+    known = names()
+    there = f"there are: {', '.join(known)}" if known else "there are none"
+    return f"there is no cluster {name}; {there}. To start one: agentsim cluster up HOSTFILE"
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Whole or not at all, and for the owner's eyes."""
+    handle, new = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # 0600
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    Path(new).replace(path)

@@ -1,0 +1,349 @@
+"""A node that stays: several runs at once, and model servers that outlive them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import itertools
+import logging
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from agentsim import logs
+from agentsim.errors import AgentsimError, LaunchError, UserError
+from agentsim.node.node import Node
+from agentsim.node.reports import Reporter, Run
+from agentsim.node.servers import Servers
+from agentsim.rpc.certificates import Identity
+from agentsim.rpc.codec import decode, encode
+from agentsim.rpc.control import Failure, Join, NodeConfig
+from agentsim.rpc.envelope import NODE, ORCHESTRATOR, Envelope, Kind, WireError
+from agentsim.rpc.links import Link
+from agentsim.rpc.staying import (
+    Answer,
+    Carried,
+    Command,
+    Drain,
+    EndNode,
+    EndRun,
+    LogPart,
+    NodeReport,
+    Opened,
+    OpenRun,
+    ReadLog,
+    Refused,
+    Renew,
+    Status,
+    read_command,
+)
+from agentsim.version import __version__
+
+_log = logging.getLogger(__name__)
+_LOG_PART_BYTES = 256 * 1024
+# How long an orchestrator has to leave by itself when its run is ended at the node.
+_LEAVE_S = 3.0
+_RUN_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
+
+
+class Daemon:
+    """Hosts runs, and ends when it is told to, or when none has come for long enough.
+
+    Args:
+        config: `stay` is set.
+
+    Attributes:
+        ended: set when the node is to end.
+    """
+
+    def __init__(self, config: NodeConfig) -> None:
+        assert config.stay is not None
+        self.ended = asyncio.Event()
+        self._config = config
+        self._stay = config.stay
+        self._identity = config.identity
+        self._opened = itertools.count(1)
+        self._servers = Servers(Path(config.log_dir), keep=True)
+        self._reporter = Reporter(config.stay)
+        self._runs: dict[str, Run] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._draining = False
+        self._idle_from_s = time.monotonic()
+        self._idle = asyncio.get_running_loop().call_later(config.stay.idle_s, self._end_idle)
+
+    def identity(self) -> Identity:
+        """What the node shows to whoever connects now."""
+        assert self._identity is not None
+        return self._identity
+
+    # --- streams
+
+    async def data(self, link: Link) -> None:
+        """Serve the data stream of a run's orchestrator."""
+        found = await self._joined(link)
+        if found is not None:
+            run, _ = found
+            with self._present(run):
+                await run.node.data(link)
+
+    async def pulse(self, link: Link) -> None:
+        """Serve the pulse of a run."""
+        found = await self._joined(link)
+        if found is not None:
+            run, _ = found
+            with self._present(run):
+                await run.node.pulse(link)
+
+    async def control(self, link: Link) -> None:
+        """Carry out commands, one after another."""
+        with contextlib.suppress(WireError):
+            while (envelope := await link.receive()) is not None:
+                if envelope.kind is not Kind.COMMAND:
+                    return
+                try:
+                    command = read_command(envelope.body)
+                except msgspec.DecodeError as error:
+                    answer: Answer = Refused("RunError", f"the command cannot be read: {error}")
+                else:
+                    answer = await self._carry_out(command)
+                await link.send(Envelope(Kind.ANSWER, ORCHESTRATOR, NODE, encode(answer)))
+                if isinstance(answer, Carried) and isinstance(command, EndNode):
+                    self.ended.set()
+
+    async def stop(self) -> None:
+        """End all runs and all model servers."""
+        self._draining = True
+        self._idle.cancel()
+        for run in self._runs.values():
+            run.node.ended.set()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._servers.stop()
+
+    async def _joined(self, link: Link) -> tuple[Run, Join] | None:
+        """The run that a stream belongs to; one that is not here is told so."""
+        envelope = await link.receive()
+        if envelope is None:
+            return None
+        join = decode(envelope.body, Join) if envelope.kind is Kind.JOIN else Join("", 0, 0)
+        run = self._runs.get(join.run_id)
+        if run is None:
+            message = f"{self._stay.host}: no such run here; it has ended, or its lease has"
+            failure = Failure("PeerLost", message)
+            await link.send(Envelope(Kind.FAILED, ORCHESTRATOR, NODE, encode(failure)))
+            return None
+        return run, join
+
+    @contextlib.contextmanager
+    def _present(self, run: Run) -> Iterator[None]:
+        """While the orchestrator of a run is connected."""
+        run.streams += 1
+        try:
+            yield
+        finally:
+            run.streams -= 1
+            run.left_s = time.monotonic()
+
+    # --- commands
+
+    async def _carry_out(self, command: Command) -> Answer:
+        try:
+            match command:
+                case OpenRun():
+                    return await self._open(command)
+                case EndRun():
+                    return await self._end(command)
+                case Status():
+                    return await self._report()
+                case Drain():
+                    self._draining = command.on
+                    return Carried("takes no new runs" if command.on else "takes new runs")
+                case ReadLog():
+                    return self._read_log(command.offset)
+                case Renew():
+                    return self._renew(command)
+                case EndNode():
+                    return await self._end_node()
+        except AgentsimError as error:
+            return Refused(type(error).__name__, f"{self._stay.host}: {error}")
+
+    async def _open(self, command: OpenRun) -> Opened:
+        """Begin a run, unless something speaks against it."""
+        if command.version != __version__:
+            raise LaunchError(
+                f"the node is of agentsim {__version__}, the run of {command.version}; end it "
+                f"(agentsim cluster down {self._stay.cluster}) and start it anew"
+            )
+        if self._draining:
+            raise LaunchError(
+                "takes no new runs; to change that: "
+                f"agentsim cluster drain {self._stay.host} --undo"
+            )
+        await self._take_over(command.directory)
+        if not _RUN_ID.fullmatch(command.run_id) or command.run_id in self._runs:
+            raise LaunchError(f"run {command.run_id[:64]!r} is there already, or is no name")
+        try:
+            folder, log_dir = self._folders(command)
+        except OSError as error:
+            raise LaunchError(f"the run's folders cannot be made: {error}") from error
+        logs.hide(command.api_keys.values())
+        contextvars.copy_context().run(self._make, command, folder, log_dir)
+        return Opened(str(log_dir))
+
+    def _make(self, command: OpenRun, folder: Path, log_dir: Path) -> None:
+        """Make a node for a run; what it does is logged in the run's name."""
+        logs.run.set(command.name)
+        config = NodeConfig(
+            address="",
+            folder=str(folder),
+            log_dir=str(log_dir),
+            api_keys={**self._config.api_keys, **command.api_keys},
+            log=self._config.log,
+            lease_s=command.lease_s,
+        )
+        node = Node(
+            config,
+            servers=self._servers,
+            run_id=command.run_id,
+            admit=lambda workers: self._admit(command.run_id, workers),
+        )
+        now = time.monotonic()
+        run = Run(
+            run_id=command.run_id,
+            name=command.name,
+            directory=command.directory,
+            node=node,
+            folder=folder,
+            lease_s=command.lease_s,
+            opened_s=now,
+            left_s=now,
+        )
+        self._runs[command.run_id] = run
+        self._idle.cancel()
+        task = asyncio.ensure_future(self._host(run))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        _log.info("run %s (%s) begins", run.name, run.run_id)
+
+    def _folders(self, command: OpenRun) -> tuple[Path, Path]:
+        """For the run's socket, and for its logs."""
+        folder = Path(self._config.folder) / f"run-{next(self._opened)}"
+        folder.mkdir(mode=0o700)
+        log_dir = Path(command.log_dir or Path(self._config.log_dir) / command.run_id)
+        log_dir.mkdir(parents=True, exist_ok=True)
+        return folder, log_dir
+
+    async def _take_over(self, directory: str) -> None:
+        """End what is left of an earlier run in the same directory: somebody goes on with it."""
+        for run in list(self._runs.values()):
+            if directory and run.directory == directory and not run.streams:
+                _log.info("run %s (%s) is gone on with", run.name, run.run_id)
+                run.node.ended.set()
+                await run.gone.wait()
+
+    def _admit(self, run_id: str, workers: int) -> None:
+        """Refuse workers that the machine has no slots for.
+
+        Raises:
+            LaunchError: there are too few.
+        """
+        own = self._runs[run_id].name
+        if self._stay.slots is None:
+            return
+        used = [(run.name, run.node.workers.count) for run in self._runs.values()]
+        free = self._stay.slots - sum(n for _, n in used)
+        if workers <= free:
+            return
+        by = ", ".join(f"{name} ({n})" for name, n in used if n)
+        raise LaunchError(
+            f"the node has {self._stay.slots} worker slots, {free} of them free, and {own} wants "
+            f"{workers} workers" + (f"; in use by {by}" if by else "") + ". Take fewer workers "
+            "(--workers), wait for a run to end, or end one: agentsim cluster stop RUN"
+        )
+
+    async def _end(self, command: EndRun) -> Carried:
+        """End a run; with a reason its orchestrator is told, and may leave by itself first."""
+        run = self._runs.get(command.run_id)
+        if run is None:
+            return Carried("no such run")
+        workers = run.node.workers.count
+        if command.why and run.streams:
+            await run.node.fail("RunError", f"{self._stay.host}: {command.why}")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(run.node.ended.wait(), _LEAVE_S)
+        run.node.ended.set()
+        await run.gone.wait()
+        with_ = f" with {_counted(workers, 'worker')}" if workers else ""
+        return Carried(f"ended {run.name}{with_}")
+
+    async def _end_node(self) -> Carried:
+        runs, servers = len(self._runs), len(self._servers.held())
+        workers = sum(run.node.workers.count for run in self._runs.values())
+        await self.stop()
+        ended = [
+            _counted(runs, "run"),
+            _counted(workers, "worker"),
+            _counted(servers, "model server"),
+        ]
+        return Carried(f"ended, with {', '.join(filter(None, ended)) or 'nothing going on'}")
+
+    async def _report(self) -> NodeReport:
+        runs = list(self._runs.values())
+        idle_s = 0.0 if runs else time.monotonic() - self._idle_from_s
+        report = await self._reporter.report(
+            runs, self._servers, idle_s=idle_s, draining=self._draining
+        )
+        if self._identity is None:
+            return report
+        until = self._identity.until.isoformat(timespec="seconds")
+        return msgspec.structs.replace(report, certificate_until=until)
+
+    def _renew(self, command: Renew) -> Carried:
+        if self._identity is None:
+            raise UserError("a node on a Unix socket has no certificate")
+        self._identity = command.identity
+        _log.info("a new certificate, until %s", command.identity.until)
+        return Carried(f"has a certificate until {command.identity.until:%Y-%m-%d}")
+
+    def _read_log(self, offset: int) -> LogPart:
+        path = self._config.log.path
+        if not path:
+            raise UserError("the node has no log of its own")
+        try:
+            with Path(path).open("rb") as file:
+                size = file.seek(0, 2)
+                file.seek(max(0, size + offset) if offset < 0 else min(offset, size))
+                data = file.read(_LOG_PART_BYTES)
+                return LogPart(data, file.tell())
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+
+    # --- life
+
+    async def _host(self, run: Run) -> None:
+        """Wait for a run's end, and clear up after it."""
+        try:
+            await run.node.ended.wait()
+            await run.node.stop()
+        finally:
+            shutil.rmtree(run.folder, ignore_errors=True)
+            del self._runs[run.run_id]
+            run.gone.set()
+            _log.info("run %s (%s) has ended", run.name, run.run_id)
+            if not self._runs and not self.ended.is_set():
+                self._idle_from_s = time.monotonic()
+                loop = asyncio.get_running_loop()
+                self._idle = loop.call_later(self._stay.idle_s, self._end_idle)
+
+    def _end_idle(self) -> None:
+        _log.info("no run for %.0f s: this node ends", self._stay.idle_s)
+        self.ended.set()
+
+
+def _counted(number: int, name: str) -> str:
+    """`1 run`, `2 runs`; nothing for none."""
+    return f"{number} {name}{'s' if number > 1 else ''}" if number else ""
