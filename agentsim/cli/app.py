@@ -6,13 +6,11 @@ import typer
 
 from agentsim.cli.bench import bench
 from agentsim.cli.cluster import cluster
-from agentsim.cli.diff import diff
 from agentsim.cli.explain import explain
 from agentsim.cli.personas import personas
 from agentsim.cli.replies import replies
 from agentsim.cli.report import report
 from agentsim.cli.resume import resume
-from agentsim.cli.rm import rm
 from agentsim.cli.run import run
 from agentsim.cli.runs import runs
 from agentsim.cli.schema import schema
@@ -31,10 +29,8 @@ for command in (
     resume,
     personas,
     runs,
-    rm,
     show,
     report,
-    diff,
     validate,
     replies,
     schema,

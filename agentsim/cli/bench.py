@@ -42,6 +42,9 @@ def dummy(
         ),
     ] = False,
     repeats: Repeats = 3,
+    memory: Annotated[
+        bool, typer.Option("--memory/--no-memory", help="Look at memory, in one more run.")
+    ] = True,
     out: Annotated[
         Path | None,
         typer.Option(help="Keep the runs' directories in this one; must not exist."),
@@ -63,7 +66,7 @@ def dummy(
     _check_jitter(think, jitter)
     if out is not None:
         _make(out)
-    spec = Dummies(agents, rounds, workers, think, jitter, coroutines, repeats, out=out)
+    spec = Dummies(agents, rounds, workers, think, jitter, coroutines, repeats, memory, out)
     found = bench_dummy(spec, tell=_tell)
     _show(found, None if json else dummy_table(found))
 

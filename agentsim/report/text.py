@@ -81,12 +81,7 @@ def _trust(summary: Data, manifest: Data) -> list[RenderableType]:
     if missing:
         line.append_text(Text(f"; {missing}", "yellow"))
     warnings = caution.warnings(summary, manifest)
-    replayed = caution.replayed(summary)
-    return [
-        line,
-        *([Text(replayed)] if replayed else []),
-        *(Text(warning, "yellow") for warning in warnings),
-    ]
+    return [line, *(Text(warning, "yellow") for warning in warnings)]
 
 
 def _rounds(summary: Data, manifest: Data, number: Number) -> list[RenderableType]:

@@ -1,0 +1,129 @@
+"""Runs as they are kept, and the figures that come of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from statistics import median
+from typing import Any
+
+from benchmarks.cases import Case, Goal
+from benchmarks.runner import Outcome
+from benchmarks.slopes import Spread, ratio, slopes
+
+COSTS = {
+    "call": "rounds_cpu_s",
+    "create": "create_cpu_s",
+    "whole": "cpu_s",
+    "memory": "peak_pss_bytes",
+}
+"""Costs of one more agent: the field of a run that each is the slope of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One program at one size. Seconds and bytes; `error` says why there are none.
+
+    Attributes:
+        wall_s, cpu_s: the whole program, seen from outside.
+        startup_…, create_…, rounds_…: its parts, as it says; `startup` holds the imports.
+        peak_pss_bytes, others_cpu_s: see `runner.Outcome`.
+    """
+
+    case: str
+    think_s: float
+    agents: int
+    repeat: int
+    error: str = ""
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    startup_wall_s: float = 0.0
+    startup_cpu_s: float = 0.0
+    create_wall_s: float = 0.0
+    create_cpu_s: float = 0.0
+    rounds_wall_s: float = 0.0
+    rounds_cpu_s: float = 0.0
+    peak_pss_bytes: int = 0
+    others_cpu_s: float = 0.0
+
+
+MEASURED = [field.name for field in fields(Run)][5:]
+
+
+def read(case: Case, think_s: float, agents: int, repeat: int, outcome: Outcome) -> Run:
+    """The run of which an outcome tells."""
+    said = outcome.said
+    parts: dict[str, Any] = {
+        f"{part}_{figure}": round(said[part][figure], 6)
+        for part in ("startup", "create", "rounds")
+        for figure in ("wall_s", "cpu_s")
+    }
+    return Run(
+        case.name,
+        think_s,
+        agents,
+        repeat,
+        wall_s=round(outcome.wall_s, 3),
+        cpu_s=round(outcome.cpu_s, 3),
+        **parts,
+        peak_pss_bytes=outcome.peak_pss_bytes,
+        others_cpu_s=round(outcome.others_cpu_s, 2),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Runs, and what they say."""
+
+    runs: Sequence[Run]
+
+    def of(self, case: str, think_s: float) -> list[Run]:
+        """The runs of a case that did their work."""
+        return [
+            run
+            for run in self.runs
+            if run.case == case and run.think_s == think_s and not run.error
+        ]
+
+    def costs(self, case: str, think_s: float, cost: str) -> dict[int, dict[int, float]]:
+        """By repeat and number of agents."""
+        found: dict[int, dict[int, float]] = {}
+        for run in self.of(case, think_s):
+            found.setdefault(run.repeat, {})[run.agents] = getattr(run, COSTS[cost])
+        return found
+
+    def slopes(self, case: str, think_s: float, cost: str) -> dict[int, float]:
+        """One more agent's, by repeat; empty if no repeat has two sizes."""
+        return slopes(self.costs(case, think_s, cost))
+
+    def ratio(self, theirs: str, ours: str, think_s: float, cost: str) -> Spread | None:
+        """How many times ours theirs is; None if it was not measured."""
+        try:
+            return ratio(self.slopes(theirs, think_s, cost), self.slopes(ours, think_s, cost))
+        except ValueError:
+            return None
+
+    def reached(self, goal: Goal, think_s: float) -> tuple[str, Spread] | None:
+        """The cheapest of a goal's peers, and how many times ours it takes; None if unmeasured."""
+        ratios = [(name, self.ratio(name, goal.ours, think_s, goal.cost)) for name in goal.theirs]
+        found = [(name, times) for name, times in ratios if times is not None]
+        return min(found, key=lambda item: item[1].median, default=None)
+
+    def middle(self, case: str, think_s: float, agents: int) -> dict[str, float]:
+        """The median of each figure over the repeats of a size."""
+        runs = [run for run in self.of(case, think_s) if run.agents == agents]
+        return {name: median(getattr(run, name) for run in runs) for name in MEASURED}
+
+    def sizes(self, case: str, think_s: float) -> list[int]:
+        """The numbers of agents that were measured."""
+        return sorted({run.agents for run in self.of(case, think_s)})
+
+    def others_share(self) -> float:
+        """CPU of others, as a share of all CPU that the machine spent while these ran."""
+        others = sum(run.others_cpu_s for run in self.runs)
+        return others / ((others + sum(run.cpu_s for run in self.runs)) or 1.0)
+
+
+def failures(runs: Iterable[Run]) -> list[Run]:
+    """The runs that did not do their work."""
+    return [run for run in runs if run.error]
