@@ -3,77 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 import msgspec
 from pydantic import BaseModel
 
 from agentsim import errors
 from agentsim.errors import AgentsimError, PeerLost
-from agentsim.launch import Launcher, NodeHandle
+from agentsim.launch import Launcher
+from agentsim.peers import Item, Peer, PeerState
 from agentsim.plan import HostPlan, RunPlan
-from agentsim.rpc.channel import Client
+from agentsim.rpc.awake import AwakeClock
 from agentsim.rpc.codec import decode, encode
+from agentsim.rpc.connection import JoinRefused
 from agentsim.rpc.control import (
     Failure,
     ModelReady,
     ModelsReady,
     NodeReady,
     NodeStart,
-    Pulse,
     Recordings,
     ServeModels,
     Spawn,
 )
-from agentsim.rpc.envelope import DATA, NODE, ORCHESTRATOR, PULSE, Envelope, Kind, WireError
-from agentsim.rpc.links import Link
+from agentsim.rpc.envelope import NODE, ORCHESTRATOR, Envelope, Kind, WireError
 from agentsim.rpc.messages import PLAYERS, Completion, Request
+from agentsim.rpc.silence import News, Silence
 
 _log = logging.getLogger(__name__)
 # Messages from nodes that wait here before the nodes are made to wait.
 _INBOX = 256
 _CHECK_S = 0.5
 
-
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """How long a peer may be silent.
-
-    Attributes:
-        notice_s: after which the user is told.
-        grace_s: after the notice, until it counts as lost.
-    """
-
-    notice_s: float = 5.0
-    grace_s: float = 30.0
-
-
-@dataclass(slots=True)
-class _Node:
-    plan: HostPlan
-    handle: NodeHandle
-    client: Client
-    data: Link
-    last_pulse_s: float
-    pulse: Pulse = field(default_factory=Pulse)
-    noticed: set[int] = field(default_factory=set)
-    given_up: set[int] = field(default_factory=set)
-    lost: bool = False
-    models: dict[str, ModelReady] = field(default_factory=dict)
-    serving: asyncio.Future[dict[str, ModelReady]] | None = None
-
-    def silences(self) -> dict[int, float]:
-        """Seconds since the last pulse of the node (NODE) and of each of its workers.
-
-        While the node is silent, nothing is known of its workers.
-        """
-        own_s = time.monotonic() - self.last_pulse_s
-        known = self.pulse.silent_s if own_s < 2 * _CHECK_S + 1 else {}
-        return {NODE: own_s, **known}
+SILENCE = Silence()
+"""How long peers may be silent where nobody says otherwise. Tests shorten it."""
 
 
 @asynccontextmanager
@@ -83,6 +51,8 @@ async def open_nodes(
     models: Mapping[str, BaseModel],
     notice: Callable[[str], None],
     silence: Silence | None = None,
+    *,
+    run_id: str = "",
 ) -> AsyncIterator[Nodes]:
     """Start nodes; nothing of them is left running afterwards.
 
@@ -91,13 +61,14 @@ async def open_nodes(
         launcher: starts the nodes.
         models: the language models that nodes serve or call, by the name that requests use; none
             when workers play scripted ones.
-        notice: is told of peers that are silent.
+        notice: is told of peers that are silent, and of those that are back.
         silence: how long a peer may be silent.
+        run_id: what nodes call the run; empty: a random name.
 
     Raises:
         AgentsimError: a node did not come up.
     """
-    nodes = Nodes(plan, notice, silence or Silence())
+    nodes = Nodes(plan, notice, silence or SILENCE, run_id or secrets.token_hex(8))
     try:
         await nodes.start(launcher, models)
         yield nodes
@@ -106,46 +77,66 @@ async def open_nodes(
 
 
 class Nodes:
-    """The nodes of one run. Use `open_nodes`."""
+    """The nodes of one run. Use `open_nodes`.
 
-    def __init__(self, plan: RunPlan, notice: Callable[[str], None], silence: Silence) -> None:
+    A connection that breaks is made again, and nothing is lost by that. A node or worker that is
+    given up is told of by `receive`, once; what is sent to it from then on is dropped, and so is
+    what still comes from it.
+
+    Attributes:
+        dropped: messages that came from a node or worker after it was given up or ended.
+    """
+
+    def __init__(
+        self, plan: RunPlan, notice: Callable[[str], None], silence: Silence, run_id: str
+    ) -> None:
+        self.dropped = 0
         self._plan = plan
         self._notice = notice
         self._silence = silence
-        self._nodes: list[_Node] = []
+        self._run_id = run_id
+        # A program that goes on with a run of an earlier one has a greater number.
+        self._epoch = time.time_ns() // 1_000_000
+        self._clock = AwakeClock()
+        # By place in the plan.
+        self._nodes: dict[int, Peer] = {}
         self._spawned: dict[int, int] = {}
         self._inbox: asyncio.Queue[Envelope | Exception] = asyncio.Queue(_INBOX)
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
 
     def structured(self, model: str = PLAYERS) -> bool:
         """Whether every host's servers of a model enforce JSON schemas."""
-        found = [node.models[model] for node in self._nodes if model in node.models]
+        found = self._serving(model)
         return bool(found) and all(ready.structured for ready in found)
 
     def endpoints(self, model: str = PLAYERS) -> list[str]:
         """Base URLs of a model's servers, of all hosts."""
-        found = [node.models[model] for node in self._nodes if model in node.models]
-        return [url for ready in found for url in ready.endpoints]
+        return [url for ready in self._serving(model) for url in ready.endpoints]
 
     def places(self, model: str) -> list[int]:
         """How many requests the model's servers take at once, for each node."""
-        return [node.models[model].in_flight for node in self._nodes]
+        return [self._nodes[place].models[model].in_flight for place in sorted(self._nodes)]
 
     def window(self, worker: int) -> int:
         """Requests that a worker should keep in flight: its share of the host's endpoints, twice,
         so that the endpoint never waits for a worker."""
-        host = self._host_of(worker)
-        ready = self._nodes[self._plan.hosts.index(host)].models.get(PLAYERS, ModelReady())
-        return max(2, round(2 * ready.in_flight / host.workers))
-
-    def alive(self) -> list[int]:
-        """Nodes that are not lost, as places in the plan's hosts."""
-        return [place for place, node in enumerate(self._nodes) if not node.lost]
+        node = self._node_of(worker)
+        ready = node.models.get(PLAYERS, ModelReady())
+        return max(2, round(2 * ready.in_flight / max(1, node.plan.workers)))
 
     @property
     def in_flight(self) -> int:
         """Requests to language models under way, as the last pulses said."""
-        return sum(node.pulse.in_flight for node in self._nodes)
+        return sum(node.pulse.in_flight for node in self._nodes.values() if not node.lost)
+
+    def alive(self) -> list[int]:
+        """Places in the plan of the nodes that are not lost."""
+        return [place for place in sorted(self._nodes) if not self._nodes[place].lost]
+
+    def states(self) -> list[PeerState]:
+        """How each node is, and each of its workers, in order of hosts."""
+        return [state for place in sorted(self._nodes) for state in self._nodes[place].states()]
 
     async def start(self, launcher: Launcher, models: Mapping[str, BaseModel]) -> None:
         """Start all nodes, side by side, and wait until they are ready.
@@ -155,34 +146,35 @@ class Nodes:
         """
         try:
             async with asyncio.TaskGroup() as group:
-                for host in self._plan.hosts:
-                    group.create_task(self._start_node(launcher, host))
+                for place, host in enumerate(self._plan.hosts):
+                    group.create_task(self._start_node(launcher, place, host))
         except ExceptionGroup as several:
             # Each names its host; the first is enough to act on.
             raise several.exceptions[0] from None
-        self._nodes.sort(key=lambda node: node.plan.first_worker)
-        for node in self._nodes:
+        self._begin(self._watch_silence())
+        for node in self._nodes.values():
             host = node.plan
             start = NodeStart(host.address, host.first_worker, host.workers, _as_json(models))
-            await node.data.send(Envelope(Kind.START, NODE, ORCHESTRATOR, encode(start)))
-        await asyncio.gather(*(self._await_ready(node) for node in self._nodes))
-        for node in self._nodes:
-            self._tasks.append(asyncio.ensure_future(self._read(node)))
-        self._tasks.append(asyncio.ensure_future(self._watch_silence()))
+            await self._send(node, NODE, Kind.START, start)
+        for place in sorted(self._nodes):
+            node = self._nodes[place]
+            node.models = (await node.ready).models
 
     async def serve(self, models: Mapping[str, BaseModel]) -> None:
         """Change the language models that all nodes serve, and wait until they answer.
 
-        What is among the new ones goes on; the servers of others are stopped.
+        What is among the new ones goes on; the servers of others are stopped. Of a node that is
+        lost meanwhile, `receive` tells.
 
         Raises:
             AgentsimError: a node could not, for the reason that it gave.
         """
         message = ServeModels(_as_json(models))
-        for node in self._nodes:
+        nodes = [self._nodes[place] for place in self.alive()]
+        for node in nodes:
             node.serving = asyncio.get_running_loop().create_future()
             await self._send(node, NODE, Kind.SERVE, message)
-        for node in self._nodes:
+        for node in nodes:
             assert node.serving is not None
             node.models = await node.serving
             node.serving = None
@@ -193,13 +185,10 @@ class Nodes:
         Args:
             model: name of the nodes' model.
             replies: in pieces of bounded size.
-
-        Raises:
-            PeerLost: a node is gone.
         """
         for piece in replies:
             message = Recordings(model, piece)
-            for node in self._nodes:
+            for node in self._nodes.values():
                 await self._send(node, NODE, Kind.RECORDINGS, message)
 
     async def ask(self, node: int, requests: Sequence[Request]) -> None:
@@ -211,22 +200,23 @@ class Nodes:
         Raises:
             PeerLost: the node is gone.
         """
-        await self._send(self._nodes[node], NODE, Kind.REQUESTS, requests)
+        await self._send_alive(self._nodes[node], NODE, Kind.REQUESTS, requests)
 
     async def send(self, worker: int, kind: Kind, message: object) -> None:
-        """Send a message to a worker, by way of its node.
+        """Send a message to a worker, by way of its node; waits while much is under way there.
 
-        Raises:
-            PeerLost: the node is gone.
+        What is for a worker that was given up is dropped: `receive` tells of it.
         """
-        host = self._host_of(worker)
-        await self._send(self._nodes[self._plan.hosts.index(host)], worker, kind, message)
+        node = self._node_of(worker)
+        if worker not in node.given_up:
+            await self._send(node, worker, kind, message)
 
     async def receive(self) -> Envelope:
         """The next message of any worker, or of a node whose models were asked.
 
         Raises:
-            AgentsimError: a node or worker failed or was lost.
+            PeerLost: a node or worker was lost; told once, and the others go on.
+            AgentsimError: a node or worker failed.
         """
         item = await self._inbox.get()
         if isinstance(item, Exception):
@@ -235,159 +225,183 @@ class Nodes:
 
     async def close(self) -> None:
         """End all nodes; nothing is left running."""
+        self._closing = True
+        await asyncio.gather(*(self._close_node(node) for node in self._nodes.values()))
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(self._close_node(node) for node in self._nodes))
+        await asyncio.gather(*(node.client.close() for node in self._nodes.values()))
 
     async def spawn(self, node: int, workers: list[int]) -> None:
         """Start further workers on a node; what is sent to them waits until they are there.
 
         Args:
             node: its place in the hostfile, from 0.
-            workers: indices that no worker has.
+            workers: indices that no worker ever had.
 
         Raises:
             PeerLost: the node is gone.
         """
         for worker in workers:
             self._spawned[worker] = node
-        await self._send(self._nodes[node], NODE, Kind.SPAWN, Spawn(workers))
+        self._nodes[node].further += workers
+        await self._send_alive(self._nodes[node], NODE, Kind.SPAWN, Spawn(workers))
 
     async def end(self, workers: list[int]) -> None:
-        """End workers, whatever state they are in.
+        """End workers: each is asked to, and killed 3 s later. What still comes is dropped.
 
-        Raises:
-            PeerLost: the node is gone.
+        It is no loss: `receive` does not tell of it. Harmless for workers that are gone.
         """
         for worker in workers:
-            node = self._nodes[self._plan.hosts.index(self._host_of(worker))]
-            await self._send(node, NODE, Kind.END, Spawn([worker]))
+            node = self._node_of(worker)
+            node.given_up.add(worker)
+            await self._send(node, NODE, Kind.END, Spawn([worker]), urgent=True)
 
-    def _host_of(self, worker: int) -> HostPlan:
+    def _serving(self, model: str) -> list[ModelReady]:
+        nodes = (self._nodes[place] for place in self.alive())
+        return [node.models[model] for node in nodes if model in node.models]
+
+    def _node_of(self, worker: int) -> Peer:
+        """The node of a worker.
+
+        Raises:
+            StopIteration: no worker has this index.
+        """
         if worker in self._spawned:
-            return self._plan.hosts[self._spawned[worker]]
+            return self._nodes[self._spawned[worker]]
         return next(
-            h for h in self._plan.hosts if h.first_worker <= worker < h.first_worker + h.workers
+            node
+            for node in self._nodes.values()
+            if 0 <= worker - node.plan.first_worker < node.plan.workers
         )
 
-    async def _start_node(self, launcher: Launcher, host: HostPlan) -> None:
-        handle = await launcher.start(host.address, self._plan.hosts.index(host))
-        client = Client(handle.target, handle.identity)
-        node = _Node(host, handle, client, client.open(DATA), time.monotonic())
-        self._nodes.append(node)
-        self._tasks.append(asyncio.ensure_future(self._read_pulse(node)))
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    async def _send(self, node: _Node, to: int, kind: Kind, message: object) -> None:
+    async def _start_node(self, launcher: Launcher, place: int, host: HostPlan) -> None:
+        handle = await launcher.start(host.address, place)
+        node = Peer(host, handle, run_id=self._run_id, epoch=self._epoch, clock=self._clock)
+        self._nodes[place] = node
+        self._begin(self._connect(node))
+        self._begin(self._read(node))
+        self._begin(self._watch_exit(node))
+
+    async def _send(
+        self, node: Peer, to: int, kind: Kind, message: object, *, urgent: bool = False
+    ) -> None:
+        envelope = Envelope(kind, to, ORCHESTRATOR, encode(message))
         try:
-            await node.data.send(Envelope(kind, to, ORCHESTRATOR, encode(message)))
+            await node.connection.wire.send(envelope, urgent=urgent)
         except WireError:
-            raise await self._lost(node) from None
+            if not node.lost:
+                raise
 
-    async def _await_ready(self, node: _Node) -> None:
+    async def _send_alive(self, node: Peer, to: int, kind: Kind, message: object) -> None:
+        if node.lost:
+            raise PeerLost(f"the node of {node.plan.address} is gone; its log: {node.handle.log}")
+        await self._send(node, to, kind, message)
+
+    async def _connect(self, node: Peer) -> None:
         try:
-            envelope = await node.data.receive()
-        except WireError:
-            envelope = None
-        if envelope is None:
-            raise await self._lost(node)
-        if envelope.kind is Kind.FAILED:
-            raise _error_of(decode(envelope.body, Failure))
-        node.models = decode(envelope.body, NodeReady).models
+            await node.connection.run()
+        except JoinRefused as refused:
+            self._lose(node, node.farewell(f"refused this run: {refused}"))
 
-    async def _read(self, node: _Node) -> None:
+    async def _watch_exit(self, node: Peer) -> None:
+        """Act at once on an exit that is seen, after what the node said last."""
+        status = await node.handle.wait()
+        how = f"was ended by signal {-status}" if status < 0 else f"exited with {status}"
+        if not self._closing:
+            self._lose(node, node.farewell(how))
+
+    async def _read(self, node: Peer) -> None:
         """Move a node's messages to the inbox until it is gone."""
         try:
-            while (envelope := await node.data.receive()) is not None:
-                if envelope.kind is Kind.FAILED:
-                    await self._failed(node, _error_of(decode(envelope.body, Failure)))
-                elif envelope.to >= 0:
-                    await self._relay(envelope)
-                elif envelope.kind is Kind.SERVING and node.serving is not None:
-                    node.serving.set_result(decode(envelope.body, ModelsReady).models)
+            while True:
+                envelope = await node.connection.wire.receive()
+                if node.lost or envelope.sender in node.given_up:
+                    self.dropped += 1
                 else:
-                    await self._inbox.put(envelope)
-        except (WireError, msgspec.DecodeError) as error:
+                    await self._take(node, envelope)
+        except WireError as error:
             _log.info("the data stream of %s ended: %s", node.plan.address, error)
-        await self._failed(node, await self._lost(node))
+        except msgspec.DecodeError as error:
+            self._lose(node, node.farewell(f"sent what cannot be read ({error})"))
+        if not self._closing:
+            self._lose(node, node.farewell("has no link any more"))
+
+    async def _take(self, node: Peer, envelope: Envelope) -> None:
+        if envelope.kind is Kind.FAILED:
+            await self._failed(node, _error_of(decode(envelope.body, Failure)))
+        elif envelope.to >= 0:
+            await self._relay(envelope)
+        elif envelope.kind is Kind.READY and not node.ready.done():
+            node.ready.set_result(decode(envelope.body, NodeReady))
+        elif envelope.kind is Kind.SERVING and node.serving is not None:
+            node.serving.set_result(decode(envelope.body, ModelsReady).models)
+        else:
+            await self._inbox.put(envelope)
 
     async def _relay(self, envelope: Envelope) -> None:
         """Pass a message of a worker on to a worker of another host."""
-        try:
-            host = self._host_of(envelope.to)
-            await self._nodes[self._plan.hosts.index(host)].data.send(envelope)
-        except (StopIteration, WireError):
-            _log.warning("dropped a message for worker %d, which is not there", envelope.to)
+        with contextlib.suppress(StopIteration, WireError):
+            node = self._node_of(envelope.to)
+            if not node.lost and envelope.to not in node.given_up:
+                await node.connection.wire.send(envelope)
+                return
+        _log.warning("dropped a message for worker %d, which is not there", envelope.to)
 
-    async def _failed(self, node: _Node, error: Exception) -> None:
+    async def _failed(self, node: Peer, error: Exception) -> None:
         """Give an error to whoever waits for the node."""
+        if isinstance(error, PeerLost):
+            node.given_up.update(error.workers)
+        if not node.ready.done():
+            node.ready.set_exception(error)
+            return
         if node.serving is not None and not node.serving.done():
-            node.serving.set_exception(error)
-        else:
-            await self._inbox.put(error)
-
-    async def _read_pulse(self, node: _Node) -> None:
-        link = node.client.open(PULSE)
-        try:
-            while (envelope := await link.receive()) is not None:
-                node.pulse = decode(envelope.body, Pulse)
-                node.last_pulse_s = time.monotonic()
-        except WireError as error:
-            _log.info("the pulse of %s ended: %s", node.plan.address, error)
+            if not isinstance(error, PeerLost):
+                node.serving.set_exception(error)
+                return
+            if node.lost:
+                node.serving.set_result({})
+        await self._inbox.put(error)
 
     async def _watch_silence(self) -> None:
         """Tell the user of peers that are silent, and give them up after the grace time."""
         while True:
-            await asyncio.sleep(_CHECK_S)
-            for node in self._nodes:
-                if node.lost:
-                    continue
-                for peer, silent_s in node.silences().items():
-                    await self._judge(node, peer, silent_s)
+            await asyncio.sleep(min(_CHECK_S, self._silence.notice_s / 4))
+            for node in self._nodes.values():
+                for item in node.look(self._silence):
+                    self._tell(node, item)
 
-    async def _judge(self, node: _Node, peer: int, silent_s: float) -> None:
-        """Tell of one peer that is silent: a worker, or the node itself (NODE)."""
-        if silent_s < self._silence.notice_s:
-            node.noticed.discard(peer)
+    def _tell(self, node: Peer, item: Item) -> None:
+        if item.news is not News.LOST:
+            self._notice(item.text)
+        elif item.peer == NODE:
+            self._lose(node, item.text)
+        else:
+            self._begin(self._failed(node, PeerLost(item.text, (item.peer,))))
+            self._begin(self.end([item.peer]))
+
+    def _lose(self, node: Peer, text: str) -> None:
+        """Give a node up, with its workers."""
+        if node.lost:
             return
-        where = node.plan.address
-        who = f"the node of {where}" if peer == NODE else f"worker {peer} on {where}"
-        what = f"{who} has been silent for {silent_s:.0f} s"
-        if peer not in node.noticed:
-            node.noticed.add(peer)
-            self._notice(f"{what}; waiting for it")
-        if silent_s > self._silence.notice_s + self._silence.grace_s and peer not in node.given_up:
-            node.given_up.add(peer)
-            node.lost = peer == NODE
-            gone = self._workers_of(node) if peer == NODE else (peer,)
-            await self._inbox.put(PeerLost(f"{what}; its log: {node.handle.log}", gone))
-
-    async def _lost(self, node: _Node) -> PeerLost:
-        try:
-            status: int | None = await asyncio.wait_for(node.handle.wait(), 2.0)
-        except TimeoutError:
-            status = None
-        how = "closed its connection"
-        if status is not None:
-            how = f"was ended by signal {-status}" if status < 0 else f"exited with {status}"
-        silent_s = time.monotonic() - node.last_pulse_s
         node.lost = True
-        return PeerLost(
-            f"the node of {node.plan.address} {how}; last sign of life {silent_s:.1f} s before; "
-            f"its log: {node.handle.log}",
-            self._workers_of(node),
-        )
+        workers = tuple(w for w in node.workers if w not in node.given_up)
+        node.connection.wire.end(text)
+        self._begin(self._failed(node, PeerLost(text, workers)))
+        # It may live and be cut off, or be stopped: what can be ended of it is.
+        self._begin(node.handle.stop())
 
-    def _workers_of(self, node: _Node) -> tuple[int, ...]:
-        workers = range(node.plan.first_worker, node.plan.first_worker + node.plan.workers)
-        further = [w for w, place in self._spawned.items() if self._nodes[place] is node]
-        return (*workers, *further)
-
-    async def _close_node(self, node: _Node) -> None:
-        # The node ends when its stdin does; the connection is closed after it, since a node also
-        # ends when its orchestrator leaves, and one reason in its log is enough.
+    async def _close_node(self, node: Peer) -> None:
+        if not node.lost:
+            with contextlib.suppress(WireError):
+                envelope = Envelope(Kind.LEAVE, NODE, ORCHESTRATOR, b"")
+                await node.connection.wire.send(envelope, urgent=True)
         await node.handle.stop()
-        await node.client.close()
 
 
 def _as_json(models: Mapping[str, BaseModel]) -> dict[str, str]:

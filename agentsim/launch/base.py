@@ -22,6 +22,7 @@ class NodeHandle(Protocol):
         target: its gRPC target.
         log: path of its log.
         identity: what the orchestrator shows to it; None over a Unix socket.
+        run_id: what the node calls the run; empty: whatever its streams say first.
     """
 
     @property
@@ -36,8 +37,15 @@ class NodeHandle(Protocol):
     @property
     def identity(self) -> Identity | None: ...
 
+    @property
+    def run_id(self) -> str: ...
+
     async def wait(self) -> int:
-        """Exit status of the node's program, once it has ended."""
+        """Exit status of the node's program, once it is known to have ended.
+
+        The orchestrator gives the node up when this returns. Where only the way to it has ended
+        (an ssh client), it does not return: the node may live, and is waited for by its pulse.
+        """
 
     async def stop(self, grace_s: float = 5.0) -> None:
         """Ask the node to end, and end it after the grace time. Harmless when it has ended."""

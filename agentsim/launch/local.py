@@ -35,6 +35,7 @@ class LocalNode:
     process: asyncio.subprocess.Process
     identity: None = None
     index: int = 0
+    run_id: str = ""
 
     async def wait(self) -> int:
         return await self.process.wait()

@@ -1,15 +1,22 @@
-"""`python -m agentsim.node`: settings on stdin, a ready line on stdout, gRPC until stdin ends."""
+"""`python -m agentsim.node`: settings on stdin, a ready line on stdout, gRPC until the node ends.
+
+It ends when the orchestrator says so, on SIGTERM, and when its stdin ends; with a lease, when that
+has run out, and then neither stdin nor the terminal that started it matters.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
+import signal
 
 import msgspec
 import uvloop
 
 from agentsim import logs
+from agentsim.node.door import Door, OnlyRun
 from agentsim.node.node import Node
 from agentsim.node.staying import stay
 from agentsim.rpc import lifeline
@@ -26,8 +33,13 @@ async def _main(config: NodeConfig) -> None:
     def end() -> None:
         loop.call_soon_threadsafe(node.ended.set)
 
-    lifeline.hold(end, grace_s=10.0, die_with_parent=False)
-    handlers = {DATA: node.data, PULSE: node.pulse}
+    loop.add_signal_handler(signal.SIGTERM, node.ended.set)
+    if config.lease_s is None:
+        lifeline.hold(end, grace_s=10.0, die_with_parent=False)
+    else:
+        _leave_terminal()
+    door = Door(OnlyRun(node))
+    handlers = {DATA: door.data, PULSE: door.pulse}
     server = await serve(config.address, handlers, config.identity)
     listening = Listening(True, server.port, os.getpid(), __version__)
     print(msgspec.json.encode(listening).decode(), flush=True)
@@ -37,6 +49,13 @@ async def _main(config: NodeConfig) -> None:
         await node.stop()
         await server.stop(grace=0.5)
         shutil.rmtree(config.folder, ignore_errors=True)
+
+
+def _leave_terminal() -> None:
+    """What ends with the ssh client that started this node is not for it."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with contextlib.suppress(PermissionError):  # it leads a session already
+        os.setsid()
 
 
 if __name__ == "__main__":

@@ -17,12 +17,13 @@ import msgspec
 
 from agentsim import logs
 from agentsim.errors import AgentsimError, LaunchError, UserError
+from agentsim.node.door import Door, RefusedError, known
 from agentsim.node.node import Node
 from agentsim.node.reports import Reporter, Run
 from agentsim.node.servers import Servers
 from agentsim.rpc.certificates import Identity
-from agentsim.rpc.codec import decode, encode
-from agentsim.rpc.control import Failure, Join, NodeConfig
+from agentsim.rpc.codec import encode
+from agentsim.rpc.control import Join, NodeConfig
 from agentsim.rpc.envelope import NODE, ORCHESTRATOR, Envelope, Kind, WireError
 from agentsim.rpc.links import Link
 from agentsim.rpc.staying import (
@@ -71,6 +72,7 @@ class Daemon:
         self._servers = Servers(Path(config.log_dir), keep=True)
         self._reporter = Reporter(config.stay)
         self._runs: dict[str, Run] = {}
+        self._door = Door(self._find)
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
         self._idle_from_s = time.monotonic()
@@ -85,19 +87,11 @@ class Daemon:
 
     async def data(self, link: Link) -> None:
         """Serve the data stream of a run's orchestrator."""
-        found = await self._joined(link)
-        if found is not None:
-            run, _ = found
-            with self._present(run):
-                await run.node.data(link)
+        await self._door.data(link)
 
     async def pulse(self, link: Link) -> None:
         """Serve the pulse of a run."""
-        found = await self._joined(link)
-        if found is not None:
-            run, _ = found
-            with self._present(run):
-                await run.node.pulse(link)
+        await self._door.pulse(link)
 
     async def control(self, link: Link) -> None:
         """Carry out commands, one after another."""
@@ -124,29 +118,17 @@ class Daemon:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._servers.stop()
 
-    async def _joined(self, link: Link) -> tuple[Run, Join] | None:
-        """The run that a stream belongs to; one that is not here is told so."""
-        envelope = await link.receive()
-        if envelope is None:
-            return None
-        join = decode(envelope.body, Join) if envelope.kind is Kind.JOIN else Join("", 0, 0)
+    async def _find(self, join: Join) -> _Present:
+        """What serves the streams of a run.
+
+        Raises:
+            RefusedError: the run is not here, or another program has gone on with it.
+        """
         run = self._runs.get(join.run_id)
         if run is None:
-            message = f"{self._stay.host}: no such run here; it has ended, or its lease has"
-            failure = Failure("PeerLost", message)
-            await link.send(Envelope(Kind.FAILED, ORCHESTRATOR, NODE, encode(failure)))
-            return None
-        return run, join
-
-    @contextlib.contextmanager
-    def _present(self, run: Run) -> Iterator[None]:
-        """While the orchestrator of a run is connected."""
-        run.streams += 1
-        try:
-            yield
-        finally:
-            run.streams -= 1
-            run.left_s = time.monotonic()
+            raise RefusedError("no such run here; it has ended, or its lease has")
+        run.join = known(join, run.join)
+        return _Present(run)
 
     # --- commands
 
@@ -342,6 +324,30 @@ class Daemon:
     def _end_idle(self) -> None:
         _log.info("no run for %.0f s: this node ends", self._stay.idle_s)
         self.ended.set()
+
+
+class _Present:
+    """A run's node, and its orchestrator while that is connected."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    async def data(self, link: Link, join: Join) -> None:
+        with self._connected():
+            await self._run.node.data(link, join)
+
+    async def pulse(self, link: Link, join: Join) -> None:
+        with self._connected():
+            await self._run.node.pulse(link, join)
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[None]:
+        self._run.streams += 1
+        try:
+            yield
+        finally:
+            self._run.streams -= 1
+            self._run.left_s = time.monotonic()
 
 
 def _counted(number: int, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import traceback
 from collections.abc import Callable, Coroutine
@@ -17,6 +18,8 @@ from agentsim.node.workers import Workers
 from agentsim.rpc.codec import decode, encode
 from agentsim.rpc.control import (
     Failure,
+    Join,
+    Joined,
     ModelsReady,
     NodeConfig,
     NodeReady,
@@ -27,12 +30,12 @@ from agentsim.rpc.control import (
     Spawn,
 )
 from agentsim.rpc.envelope import NODE, ORCHESTRATOR, Envelope, Kind, WireError
+from agentsim.rpc.lifeline import Lease
 from agentsim.rpc.links import Link
+from agentsim.rpc.resumable import Resumable
 
 _log = logging.getLogger(__name__)
 _PULSE_S = 1.0
-# Messages for the orchestrator that wait here before workers are made to wait.
-_OUTBOX = 64
 # What workers may say, to the node, to the orchestrator and to each other.
 _OF_WORKERS = {
     NODE: (Kind.REQUESTS,),
@@ -44,6 +47,9 @@ _OF_WORKERS = {
 class Node:
     """Starts what it is told to start, relays envelopes, and calls models for who asks.
 
+    It belongs to one run. Its orchestrator's streams come from a `Door`, which has read who they
+    are for; they may break and come again, and nothing is lost while the node lives.
+
     Args:
         config: what to do and where.
         servers: model servers that this machine's runs share; None: the run's own.
@@ -51,7 +57,8 @@ class Node:
         admit: called with how many workers are about to start; raises when they may not.
 
     Attributes:
-        ended: set when the node is to end: its stdin ended, or the orchestrator left.
+        ended: set when the node is to end: it was told to, or its lease has run out.
+        lease: held while the orchestrator is connected.
     """
 
     def __init__(
@@ -63,9 +70,13 @@ class Node:
         admit: Callable[[int], None] = lambda workers: None,
     ) -> None:
         self.ended = asyncio.Event()
+        self.lease = Lease(config.lease_s)
         self._config = config
         self._host = ""
-        self._outbox: asyncio.Queue[Envelope] = asyncio.Queue(_OUTBOX)
+        # What is said to the orchestrator: when too much waits for it, workers are made to wait.
+        self._wire = Resumable(on_arrival=self._at_once)
+        self._connection = 0
+        self._joining = asyncio.Lock()
         folder, log_dir = Path(config.folder), Path(config.log_dir)
         self._workers = Workers(folder, log_dir, self._from_worker, self._worker_exited, admit)
         self._models = Models(
@@ -76,6 +87,8 @@ class Node:
             user=run_id,
         )
         self._work: set[asyncio.Task[None]] = set()
+        self._begin(self._receive())
+        self._begin(self._watch_lease())
 
     @property
     def workers(self) -> Workers:
@@ -87,38 +100,77 @@ class Node:
         """For reports."""
         return self._models
 
-    async def data(self, link: Link) -> None:
-        """Serve the orchestrator's data stream until it ends."""
-        sender = asyncio.ensure_future(self._send_all(link))
-        try:
-            while (envelope := await link.receive()) is not None:
-                if envelope.to == NODE:
-                    self._take(envelope)
-                else:
-                    await self._workers.send(envelope)
-        except WireError as error:
-            _log.info("the orchestrator's stream ended: %s", error)
-        finally:
-            sender.cancel()
-            self.ended.set()
+    async def data(self, link: Link, join: Join) -> None:
+        """Go on with the orchestrator over this stream, until it breaks.
 
-    async def pulse(self, link: Link) -> None:
-        """Send a pulse each second until the orchestrator has left."""
-        try:
-            while not self.ended.is_set():
-                in_flight, tokens = self._models.load()
-                pulse = Pulse(self._workers.silent_s(), in_flight, tokens)
-                await link.send(Envelope(Kind.PULSE, ORCHESTRATOR, NODE, encode(pulse)))
-                await asyncio.sleep(_PULSE_S)
-        except WireError:
-            pass
+        Raises:
+            WireError: it broke at once, or a later one is here already.
+        """
+        async with self._joining:
+            if join.connection <= self._connection:
+                raise WireError(f"connection {join.connection} came after {self._connection}")
+            self._connection = join.connection
+            await self._wire.detach()
+            answer = Joined(self._wire.received)
+            await link.send(Envelope(Kind.JOINED, ORCHESTRATOR, NODE, encode(answer)))
+            running = asyncio.ensure_future(self._wire.run(link, join.received))
+            await asyncio.sleep(0)  # it has taken the link before the next one may join
+        with self.lease.held():
+            try:
+                reason = await running
+            finally:
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+        _log.info("connection %d of the orchestrator ended: %s", join.connection, reason)
+
+    async def pulse(self, link: Link, join: Join) -> None:
+        """Send a pulse each second until the stream breaks or the node ends.
+
+        Raises:
+            WireError: the stream broke.
+        """
+        while not self.ended.is_set():
+            in_flight, tokens = self._models.load()
+            pulse = Pulse(self._workers.silent_s(), in_flight, tokens)
+            await link.send(Envelope(Kind.PULSE, ORCHESTRATOR, NODE, encode(pulse)))
+            await asyncio.sleep(_PULSE_S)
 
     async def stop(self) -> None:
         """End workers, calls and the model server."""
+        self.ended.set()
+        await self._wire.close()
         for task in self._work:
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
         await asyncio.gather(self._workers.stop(), self._models.stop())
+
+    async def _receive(self) -> None:
+        """Deal with what the orchestrator says, over whatever connection."""
+        while True:
+            try:
+                envelope = await self._wire.receive()
+            except WireError as error:
+                _log.info("the orchestrator's link has ended: %s", error)
+                self.ended.set()
+                return
+            if envelope.to != NODE:
+                await self._workers.send(envelope)
+                continue
+            try:
+                self._take(envelope)
+            except (WireError, msgspec.DecodeError) as error:
+                self._begin(self.fail("Bug", f"{self._host}: {error}"))
+
+    def _at_once(self, envelope: Envelope) -> None:
+        """What must not wait behind messages for a worker that takes none. It is taken twice."""
+        if envelope.to == NODE and envelope.kind in (Kind.END, Kind.LEAVE):
+            with contextlib.suppress(msgspec.DecodeError):
+                self._take(envelope)
+
+    async def _watch_lease(self) -> None:
+        await self.lease.run_out()
+        _log.warning("no orchestrator was connected for %g s; ending", self._config.lease_s)
+        self.ended.set()
 
     def _take(self, envelope: Envelope) -> None:
         """Deal with a message for the node itself, without waiting for what it begins."""
@@ -138,6 +190,8 @@ class Node:
             case Kind.END:
                 for worker in decode(envelope.body, Spawn).workers:
                     self._workers.end(worker)
+            case Kind.LEAVE:
+                self.ended.set()
             case _:
                 raise WireError(f"a node has no use for a message of kind {envelope.kind.name}")
 
@@ -173,7 +227,7 @@ class Node:
     async def _deliver(self, envelope: Envelope) -> None:
         """Pass an envelope to whom it is for."""
         if envelope.to == ORCHESTRATOR:
-            await self._outbox.put(envelope)
+            await self._to_orchestrator(envelope)
         else:
             await self._workers.send(envelope)
 
@@ -190,7 +244,7 @@ class Node:
         elif self._workers.has(envelope.to):
             await self._workers.send(envelope)
         else:
-            await self._outbox.put(envelope)
+            await self._to_orchestrator(envelope)
 
     def _worker_exited(self, worker: int, status: int, log: Path) -> None:
         how = f"was ended by signal {-status}" if status < 0 else f"exited with status {status}"
@@ -204,14 +258,12 @@ class Node:
         await self._say(Kind.FAILED, Failure(kind, message, trace))
 
     async def _say(self, kind: Kind, message: object) -> None:
-        await self._outbox.put(Envelope(kind, ORCHESTRATOR, NODE, encode(message)))
+        await self._to_orchestrator(Envelope(kind, ORCHESTRATOR, NODE, encode(message)))
 
-    async def _send_all(self, link: Link) -> None:
-        try:
-            while True:
-                await link.send(await self._outbox.get())
-        except WireError:
-            self.ended.set()
+    async def _to_orchestrator(self, envelope: Envelope) -> None:
+        """Send over the orchestrator's link; when that has ended, the node is ending too."""
+        with contextlib.suppress(WireError):
+            await self._wire.send(envelope)
 
 
 def _indices(start: NodeStart) -> range:

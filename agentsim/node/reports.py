@@ -15,6 +15,7 @@ from agentsim.models.endpoint_pool import EndpointStats
 from agentsim.node.node import Node
 from agentsim.node.servers import Held, Servers
 from agentsim.node.vitals import Vitals, gpus
+from agentsim.rpc.control import Join
 from agentsim.rpc.staying import NodeReport, RunReport, ServerReport, Stay, WorkerReport
 from agentsim.serving import server_key
 from agentsim.version import __version__
@@ -33,6 +34,7 @@ class Run:
         directory: the run's, as its orchestrator names it.
         folder: of its socket.
         streams: of its orchestrator, that are connected.
+        join: of its orchestrator, the first.
         gone: set when nothing of it is left.
         opened_s, left_s: when it was opened, and when its orchestrator left; on the monotonic
             clock. The orchestrator of a run that was just opened has left.
@@ -47,6 +49,7 @@ class Run:
     opened_s: float
     left_s: float
     streams: int = 0
+    join: Join | None = None
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
 

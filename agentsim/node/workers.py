@@ -8,7 +8,6 @@ import hmac
 import logging
 import secrets
 import sys
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import msgspec
 
 from agentsim import logs
 from agentsim.errors import LaunchError
+from agentsim.rpc.awake import AwakeClock
 from agentsim.rpc.codec import decode
 from agentsim.rpc.control import Hello, Pulse, WorkerConfig
 from agentsim.rpc.envelope import DATA, Envelope, Kind, WireError
@@ -23,6 +23,8 @@ from agentsim.rpc.links import StreamLink
 
 _log = logging.getLogger(__name__)
 _START_TIMEOUT_S = 60.0
+# A worker that was asked to end has this time before it is killed.
+_END_S = 3.0
 
 
 class Workers:
@@ -52,6 +54,7 @@ class Workers:
         self._tokens: dict[int, str] = {}
         self._processes: dict[int, asyncio.subprocess.Process] = {}
         self._links: dict[int, StreamLink] = {}
+        self._clock = AwakeClock()
         self._last_pulse_s: dict[int, float] = {}
         self._agents: dict[int, int] = {}
         # Workers that were started and are not connected, with what waits for them.
@@ -83,7 +86,7 @@ class Workers:
 
     def silent_s(self) -> dict[int, float]:
         """Seconds since each worker's last pulse."""
-        now = time.monotonic()
+        now = self._clock.now()
         return {worker: now - last_s for worker, last_s in self._last_pulse_s.items()}
 
     async def start(self, workers: Sequence[int]) -> None:
@@ -116,11 +119,11 @@ class Workers:
             ) from None
 
     def end(self, worker: int) -> None:
-        """Ask one worker to end; its exit is no loss."""
+        """End one worker: ask, and kill it if it is there 3 s later. Its exit is no loss."""
         process = self._processes.get(worker)
-        if process is not None and process.stdin is not None:
+        if process is not None and process.returncode is None and worker not in self._ending:
             self._ending.add(worker)
-            process.stdin.close()
+            self._keep(_end(process))
 
     def has(self, worker: int) -> bool:
         """Whether a worker is one of this node's."""
@@ -138,7 +141,7 @@ class Workers:
         with contextlib.suppress(WireError):
             await link.send(envelope)
 
-    async def stop(self, grace_s: float = 3.0) -> None:
+    async def stop(self, grace_s: float = _END_S) -> None:
         """End all workers: ask, wait, kill."""
         self._stopping = True
         for process in self._processes.values():
@@ -191,14 +194,14 @@ class Workers:
             hello = await self._greet(link)
             if hello is None:
                 return
-            self._last_pulse_s.setdefault(hello.worker, time.monotonic())
+            self._last_pulse_s.setdefault(hello.worker, self._clock.now())
             if hello.stream == DATA:
                 await self._join(hello.worker, link)
             while (envelope := await link.receive()) is not None:
                 if envelope.sender != hello.worker:
                     _log.warning("refused a message of worker %d in another's name", hello.worker)
                 elif envelope.kind is Kind.PULSE:
-                    self._last_pulse_s[hello.worker] = time.monotonic()
+                    self._last_pulse_s[hello.worker] = self._clock.now()
                     self._agents[hello.worker] = decode(envelope.body, Pulse).agents
                 else:
                     await self._on_envelope(envelope)
@@ -237,3 +240,14 @@ class Workers:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        await asyncio.wait_for(process.wait(), _END_S)
+    except TimeoutError:
+        # One that is stopped, or holds its GIL, ends by this alone.
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()

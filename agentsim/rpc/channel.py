@@ -37,6 +37,13 @@ _OPTIONS = [
     ("grpc.http2.max_ping_strikes", 0),
     # Hosts of a run are reached directly, whatever the proxy of a cluster is.
     ("grpc.enable_http_proxy", 0),
+    # Streams are joined again by `connection`, not by gRPC: nothing is buffered for it twice.
+    ("grpc.enable_retries", 0),
+    # Each client has connections of its own, and tries again soon: a run waits for it.
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.min_reconnect_backoff_ms", 2000),
+    ("grpc.max_reconnect_backoff_ms", 1000),
 ]
 _SERVER_OPTIONS = [
     *_OPTIONS,
@@ -60,12 +67,20 @@ class _CallLink:
         try:
             async with self._writing:
                 await self._call.write(pack(envelope))
+        except asyncio.CancelledError:
+            if _is_cancelled():
+                raise
+            raise WireError("the call was cancelled") from None
         except Exception as error:
             raise _translated(error) from error
 
     async def receive(self) -> Envelope | None:
         try:
             data = await self._call.read()
+        except asyncio.CancelledError:
+            if _is_cancelled():
+                raise
+            raise WireError("the call was cancelled") from None
         except Exception as error:
             raise _translated(error) from error
         if data is grpc.aio.EOF or data is None:
@@ -84,8 +99,16 @@ def _translated(error: Exception) -> WireError:
     return WireError(f"the call has ended: {error!r}")
 
 
+def _is_cancelled() -> bool:
+    """Whether this task is cancelled: gRPC raises the same when somebody else ended the call."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 class Client:
-    """The orchestrator's connection to one node.
+    """The orchestrator's way to one node: a connection for each stream.
+
+    They are two, because the pulse must not wait behind data that a slow link has not taken yet.
 
     Args:
         target: gRPC target, e.g. `unix:/path` or `host:port`.
@@ -94,16 +117,15 @@ class Client:
     """
 
     def __init__(self, target: str, identity: Identity | None = None) -> None:
-        if identity is None:
-            self._channel = grpc.aio.insecure_channel(target, options=_OPTIONS)
-        else:
-            # Nodes have one name, whatever their hosts are called.
-            options = [*_OPTIONS, ("grpc.ssl_target_name_override", NODE_NAME)]
-            self._channel = grpc.aio.secure_channel(target, identity.for_client(), options=options)
+        self._target = target
+        self._identity = identity
+        self._channels: dict[str, grpc.aio.Channel] = {}
 
     def open(self, stream: str) -> Link:
         """Open the stream DATA or PULSE."""
-        call = self._channel.stream_stream(f"/{_SERVICE}/{stream}")()
+        if stream not in self._channels:
+            self._channels[stream] = self._connect()
+        call = self._channels[stream].stream_stream(f"/{_SERVICE}/{stream}")()
 
         async def finish() -> None:
             call.cancel()
@@ -111,8 +133,17 @@ class Client:
         return _CallLink(call, finish=finish)
 
     async def close(self) -> None:
-        """Close the connection and its streams."""
-        await self._channel.close()
+        """Close the connections and their streams."""
+        channels, self._channels = self._channels, {}
+        await asyncio.gather(*(channel.close() for channel in channels.values()))
+
+    def _connect(self) -> grpc.aio.Channel:
+        if self._identity is None:
+            return grpc.aio.insecure_channel(self._target, options=_OPTIONS)
+        # Nodes have one name, whatever their hosts are called.
+        options = [*_OPTIONS, ("grpc.ssl_target_name_override", NODE_NAME)]
+        credentials = self._identity.for_client()
+        return grpc.aio.secure_channel(self._target, credentials, options=options)
 
 
 class Server:

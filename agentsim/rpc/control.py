@@ -33,6 +33,22 @@ class Join(Struct, frozen=True):
     resumes: bool = False
 
 
+class Joined(Struct, frozen=True):
+    """A node's answer to a `Join` on a data stream.
+
+    Attributes:
+        received: messages of the orchestrator that have arrived over earlier connections.
+    """
+
+    received: int
+
+
+class Refused(Struct, frozen=True):
+    """A node's other answer to a `Join`; the stream ends, and nothing else is disturbed."""
+
+    reason: str
+
+
 class NodeStart(Struct, frozen=True):
     """What a node is to start.
 
@@ -255,6 +271,9 @@ class NodeConfig(Struct, frozen=True):
         api_keys: of model endpoints, by the name of the variable that holds each.
         identity: for mutual TLS; None only on a Unix socket.
         log: how the node logs; its workers do likewise.
+        lease_s: None: the node ends when its stdin does (its launcher is on the same machine). A
+            number: the end of stdin means nothing; the node ends when no orchestrator has been
+            connected for that many seconds of its own time, or when it is told to.
         stay: makes the node stay when its run has ended; None: it ends with it.
     """
 

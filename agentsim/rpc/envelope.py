@@ -43,6 +43,10 @@ class Kind(IntEnum):
     JOIN = 20  # orchestrator → node, first on a stream: control.Join
     COMMAND = 40  # owner of a cluster → node that stays: staying.Command
     ANSWER = 41  # node that stays → owner of a cluster: staying.Answer
+    JOINED = 21  # node → orchestrator, the answer on a data stream: control.Joined
+    REFUSED = 22  # node → orchestrator, another answer: control.Refused
+    ACK = 23  # on data streams, both ways: u64, how many messages were taken
+    LEAVE = 24  # orchestrator → node, empty: the run is over
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,10 @@ class WireError(Exception):
     """Bytes that are no envelope, or a link that was cut in the middle of one."""
 
 
+class UnreadableError(WireError):
+    """Bytes that are no envelope: they would be none if they were sent again."""
+
+
 def pack(envelope: Envelope) -> bytes:
     """Bytes of an envelope."""
     return _HEADER.pack(envelope.kind, envelope.to, envelope.sender) + envelope.body
@@ -75,12 +83,12 @@ def unpack(data: bytes) -> Envelope:
     """The envelope in `data`.
 
     Raises:
-        WireError: the bytes are no envelope.
+        UnreadableError: the bytes are no envelope.
     """
     if len(data) < _HEADER.size:
-        raise WireError(f"{len(data)} bytes are too few for an envelope")
+        raise UnreadableError(f"{len(data)} bytes are too few for an envelope")
     kind, to, sender = _HEADER.unpack_from(data)
     try:
         return Envelope(Kind(kind), to, sender, data[_HEADER.size :])
     except ValueError as error:
-        raise WireError(f"no message has kind {kind}") from error
+        raise UnreadableError(f"no message has kind {kind}") from error

@@ -1,11 +1,14 @@
-"""How a child program learns that its parent is gone: its stdin ends.
+"""How a program learns that nobody needs it any more.
 
-It works for a parent that was killed with SIGKILL, over ssh, and on every system. Linux's parent
-death signal stands beside it for a child that is stopped and cannot read.
+A child of the same machine holds its stdin: it ends with the parent, also with one that was killed
+with SIGKILL, and on every system. Linux's parent death signal stands beside it for a child that is
+stopped and cannot read. A program that was started from another machine has a lease instead: the
+way to it may be cut for a while, and who is there again in time finds it as it was.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
 import os
@@ -13,9 +16,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+
+from agentsim.rpc.awake import AwakeClock
 
 _PR_SET_PDEATHSIG = 1
+_TICK_S = 0.5
 
 
 def first_line() -> bytes:
@@ -77,3 +83,41 @@ def until_kept(on_end: Callable[[], None], *, grace_s: float) -> None:
         os._exit(0)
 
     threading.Thread(target=wait, name="lifeline", daemon=True).start()
+
+
+class Lease:
+    """How long a program lives without anybody who holds it.
+
+    Time counts only while the program itself can run (`AwakeClock`): a machine that slept does not
+    end a run that goes on when it wakes.
+
+    Args:
+        length_s: None: it never runs out.
+    """
+
+    def __init__(self, length_s: float | None, clock: AwakeClock | None = None) -> None:
+        self._length_s = length_s
+        self._clock = clock or AwakeClock()
+        self._holders = 0
+        self._since_s = self._clock.now()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the lease; it begins anew when nobody holds it any more."""
+        self._holders += 1
+        try:
+            yield
+        finally:
+            self._holders -= 1
+            self._since_s = self._clock.now()
+
+    async def run_out(self) -> None:
+        """Wait until the lease has run out."""
+        if self._length_s is None:
+            await asyncio.get_running_loop().create_future()
+            return
+        while True:
+            now_s = self._clock.now()
+            if not self._holders and now_s - self._since_s >= self._length_s:
+                return
+            await asyncio.sleep(min(_TICK_S, self._length_s / 4))
