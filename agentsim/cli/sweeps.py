@@ -56,7 +56,7 @@ def play_sweep(
         Console().print(render_sweep(contents, path=directory.path))
     else:
         sys.stdout.write(plain_sweep(contents, path=directory.path))
-    return _failed(contents, directory.path)
+    return _failed(contents, directory.path, listed=not quiet and not json)
 
 
 def resume_sweep(
@@ -93,17 +93,22 @@ def resume_sweep(
     )
 
 
-def _failed(contents: dict[str, Any], path: Path) -> int:
-    """Say at the end which cells failed and why; the exit code."""
+def _failed(contents: dict[str, Any], path: Path, *, listed: bool) -> int:
+    """Say at the end which cells failed and why; the exit code.
+
+    Args:
+        listed: whether the reasons were shown with the table.
+    """
     failed = [row for row in contents["cells"] if row["state"] == "failed"]
-    for row in failed:
-        words = f"cell {row['number']} ({row['words']}) failed: {row['reason']}"
-        print(f"agentsim: error: {words}", file=sys.stderr)
-    if failed:
-        again = f"`agentsim resume --retry-failed {path}` tries again"
-        number = "1 cell" if len(failed) == 1 else f"{len(failed)} cells"
-        print(f"agentsim: {number} of {len(contents['cells'])} failed; {again}", file=sys.stderr)
-    return 1 if failed else 0
+    if not failed:
+        return 0
+    lines = (
+        [] if listed else [f"  {row['number']} ({row['words']}): {row['reason']}" for row in failed]
+    )
+    lines.append(f"to try again: agentsim resume --retry-failed {path}")
+    words = f"{len(failed)} of {len(contents['cells'])} cells failed"
+    print("\n".join([f"agentsim: error: {words}", *lines]), file=sys.stderr)
+    return 1
 
 
 class CellsOnScreen:

@@ -14,6 +14,7 @@ from agentsim.config import Hostfile, Loaded, LoadedCell, LoadedSweep, LoadedWor
 from agentsim.errors import AgentsimError, DiskFull
 from agentsim.launch import MakeLauncher
 from agentsim.orchestrator.observer import Watcher
+from agentsim.results import RunDirectory
 from agentsim.results.sweep import Cell, State, SweepDirectory
 from agentsim.results.sweep_table import row, write_table
 from agentsim.run import run
@@ -91,12 +92,17 @@ class _Runner:
 
     async def play(self, cell: LoadedCell, nodes: _Nodes) -> None:
         """Play one cell; that it failed is noted, not raised."""
-        path = self._begin(cell.number)
+        path, resume = self._begin(cell)
         try:
             launcher = await nodes.launcher(cell.loaded.hostfile)
             loaded = await self._people.given_to(cell, lambda: self._screen.people(cell), launcher)
             with self._screen.cell(cell) as observer:
-                await _run(loaded, path, observer, self._command, launcher)
+                if isinstance(loaded, LoadedWorkflow):
+                    await run_workflow(loaded, path, observer, self._command, launcher=launcher)
+                else:
+                    await run(
+                        loaded, path, observer, self._command, launcher=launcher, resume=resume
+                    )
         except asyncio.CancelledError:
             self._end(cell.number, "interrupted")
             raise
@@ -115,18 +121,28 @@ class _Runner:
         """Write the table as it stands."""
         write_table(self._directory, self._sweep)
 
-    def _begin(self, number: int) -> Path:
-        """Note that a cell is played; the directory of its run, which does not exist yet."""
-        record = self._sweep.cells[number - 1]
-        folder = self._directory.cells
-        path, again = folder / record.name, 1
+    def _begin(self, cell: LoadedCell) -> tuple[Path, bool]:
+        """Note that a cell is played.
+
+        Returns:
+            The directory of its run, and whether a run is there to go on with: of a game that was
+            begun. A program of the user's cannot go on; it has a new directory each time.
+        """
+        record = self._sweep.cells[cell.number - 1]
+        path = self._directory.cells / record.name
+        if record.runs:
+            last = self._directory.path / record.runs[-1]
+            if isinstance(cell.loaded, Loaded) and RunDirectory(last).manifest.exists():
+                self._set(cell.number, state="running", reason="")
+                return last, True
+        again = 1
         while path.exists():
             again += 1
-            path = folder / f"{record.name}.{again}"
+            path = self._directory.cells / f"{record.name}.{again}"
         inside = str(path.relative_to(self._directory.path))
         runs = (*(name for name in record.runs if name != inside), inside)
-        self._set(number, state="running", reason="", runs=runs)
-        return path
+        self._set(cell.number, state="running", reason="", runs=runs)
+        return path, False
 
     def _end(self, number: int, state: State, reason: str = "") -> None:
         record = self._set(number, state=state, reason=reason)
@@ -181,17 +197,5 @@ class _Nodes:
 async def _held(
     hostfile: Hostfile, logs: Path, keys: dict[str, str]
 ) -> AsyncIterator[MakeLauncher | None]:
+    """Nodes that stay; none yet: each run starts its own."""
     yield None
-
-
-async def _run(
-    loaded: Loaded | LoadedWorkflow,
-    path: Path,
-    observer: Any,
-    command: str,
-    launcher: MakeLauncher | None,
-) -> None:
-    if isinstance(loaded, LoadedWorkflow):
-        await run_workflow(loaded, path, observer, command, launcher=launcher)
-    else:
-        await run(loaded, path, observer, command, launcher=launcher)

@@ -59,15 +59,17 @@ class Stand:
 
     def __init__(self) -> None:
         self.played: list[Path] = []
+        self.resumed: list[bool] = []
         self.made: list[Any] = []
         self.faults: dict[int, BaseException] = {}
 
     async def run(self, loaded: Any, path: Path, *_: Any, **options: Any) -> None:
         self.played.append(path)
+        self.resumed.append(options["resume"])
         self.made.append(loaded.made)
         await asyncio.sleep(0)
         fault = self.faults.get(loaded.scenario.seed)
-        if not options.get("resume"):
+        if not options["resume"]:
             directory = RunDirectory.create(path)
             directory.manifest.write_text("{}")
             journal = Journal.create(directory.journal)

@@ -58,6 +58,7 @@ def test_a_failed_cell_is_tried_again_only_when_asked(tmp_path: Path, stand: Sta
     stand.faults.clear()
     shown = play(loaded, directory, retry_failed=True)
     assert (shown.cells, states(directory)) == ([2], ["finished"] * 2)
+    assert stand.resumed == [False, False, True]
     assert directory.read().cells[1].reason == ""
 
 
@@ -73,6 +74,23 @@ def test_an_interrupt_ends_the_sweep_and_it_goes_on(tmp_path: Path, stand: Stand
     shown = play(loaded, directory)
     assert shown.cells == [2, 3]
     assert states(directory) == ["finished"] * 3
+    names = [path.name for path in stand.played]
+    assert names == ["0001-seed-5", "0002-seed-6", "0002-seed-6", "0003-seed-7"]
+    assert stand.resumed == [False, False, True, False]
+
+
+def test_a_cell_that_had_hardly_begun_is_begun_anew(tmp_path: Path, stand: Stand) -> None:
+    loaded = read(tmp_path, "{seed: [5]}")
+    directory = begun(loaded, tmp_path)
+    stand.faults[5] = asyncio.CancelledError()
+    with pytest.raises(asyncio.CancelledError):
+        play(loaded, directory)
+    (stand.played[0] / "manifest.json").unlink()
+    stand.faults.clear()
+    play(loaded, directory)
+    assert [path.name for path in stand.played] == ["0001-seed-5", "0001-seed-5.2"]
+    assert stand.resumed == [False, False]
+    assert directory.read().cells[0].runs == ("cells/0001-seed-5", "cells/0001-seed-5.2")
 
 
 def test_a_full_disk_ends_the_sweep(tmp_path: Path, stand: Stand) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from whole_runs import Program, table
 
 
@@ -27,3 +30,91 @@ def test_a_sweep_of_theory_players_gives_what_single_runs_give(
     alone = ["--set", "sweep={}", "--set", "model.tau=3.0"]
     program.run("run", path, *alone, "--out", tmp_path / "alone", "--quiet", timeout_s=300)
     assert table(cells[1]) == table(tmp_path / "alone")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_sweep_goes_on_where_it_was(
+    program: Program, scenario: Callable[..., Path], tmp_path: Path, number: signal.Signals
+) -> None:
+    path = scenario(
+        sessions=2,
+        rounds=3,
+        model={"backend": "dummy", "think_s": 0.5, "jitter_s": 0.5},
+        sweep={"seed": [1, 2, 3]},
+    )
+    out = tmp_path / "out"
+    first = program.begin("run", path, "--out", out)
+    second = out / "cells" / "0002-seed-2" / "announcements"
+    program.wait_for(lambda: second.exists() and list(second.glob("*.parquet")), 120)
+    os.kill(first.pid, number)
+    _, err = first.communicate(timeout=60)
+    assert first.returncode == {2: 130, 15: 143, 9: -9}[number]
+    if number != signal.SIGKILL:
+        assert f"agentsim resume {out}" in err
+    listed = json.loads(program.run("runs", out, "--json")[0])
+    assert [run["state"] for run in listed] == ["interrupted", "finished", "interrupted"]
+    assert listed[0]["cells"] == {"finished": 1, "interrupted": 1, "waiting": 1}
+    began = (out / "cells" / "0001-seed-1" / "manifest.json").read_text()
+    text, _ = program.run("resume", out, timeout_s=300)
+    assert "3 of 3 cells finished" in text
+    assert (out / "cells" / "0001-seed-1" / "manifest.json").read_text() == began
+    names = sorted(cell.name for cell in (out / "cells").iterdir())
+    assert names == ["0001-seed-1", "0002-seed-2", "0003-seed-3"]
+    alone = ["--set", "sweep={}", "--seed", 2]
+    program.run("run", path, *alone, "--out", tmp_path / "alone", "--quiet", timeout_s=300)
+    assert table(out / "cells" / "0002-seed-2") == table(tmp_path / "alone")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_failed_cell_does_not_end_the_others_and_is_tried_again(
+    program: Program, scenario: Callable[..., Path], tmp_path: Path
+) -> None:
+    """A run may take no longer than its limit; the cell that does is tried in vain again."""
+    path = scenario(
+        model={"backend": "dummy", "think_s": 0.1},
+        limits={"wall_s": 100},
+        sweep=[{"seed": 1}, {"model.think_s": 30.0, "limits.wall_s": 2.0}, {"seed": 3}],
+    )
+    out = tmp_path / "out"
+    text, err = program.run("run", path, "--out", out, code=1, timeout_s=300)
+    assert "2 of 3 cells finished, 1 failed" in text
+    assert "limits.wall_s" in text
+    assert "1 of 3 cells failed" in err
+    assert f"agentsim resume --retry-failed {out}" in err
+    text, err = program.run("resume", out, code=1, timeout_s=100)
+    assert "cell 2" not in err
+    _, err = program.run("resume", "--retry-failed", out, "--quiet", code=1, timeout_s=100)
+    assert "2 (model.think_s=30.0, limits.wall_s=2.0): limits.wall_s" in err
+    program.run("run", path, "--resume", out, "--seed", 5, code=2)
+    other = path.with_name("other.yaml")
+    other.write_text(path.read_text().replace("seed: 3", "seed: 4"))
+    _, err = program.run("run", other, "--resume", out, code=2)
+    assert "cell 3: seed was 3, is 4" in err
+    program.run("rm", out, "--yes")
+    assert not out.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_programs_of_ones_own_are_swept(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def main(run):\n"
+        "    if run.parameters['size'] == 2:\n"
+        "        raise ValueError('two is odd')\n"
+        "    run.record('sizes', size=run.parameters['size'])\n"
+    )
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "name: mine\nworkflow: mine:main\nagents: 2\nparameters: {size: 1}\n"
+        "sweep: {parameters.size: [1, 2, 3]}\n"
+    )
+    out = tmp_path / "out"
+    text, _ = program.run("run", path, "--out", out, code=1, timeout_s=300)
+    assert "2 of 3 cells finished, 1 failed" in text
+    assert "two is odd" in text
+    (tmp_path / "mine.py").write_text("def main(run):\n    pass\n")
+    _, err = program.run("resume", "--retry-failed", out, code=2)
+    assert "a program has changed" in err
