@@ -11,6 +11,7 @@ from agentsim.cli.personas import personas
 from agentsim.cli.replies import replies
 from agentsim.cli.report import report
 from agentsim.cli.resume import resume
+from agentsim.cli.rm import rm
 from agentsim.cli.run import run
 from agentsim.cli.runs import runs
 from agentsim.cli.schema import schema
@@ -29,6 +30,7 @@ for command in (
     resume,
     personas,
     runs,
+    rm,
     show,
     report,
     validate,

@@ -71,6 +71,15 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def size(number: float) -> str:
+    """Bytes in the units people use: `12.3 MiB`."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:,.1f} TiB"
+
+
 def personas(by_model: int, asked_again: int, from_template: int) -> str:
     """Who wrote how many personas."""
     again = f" ({count(asked_again)} asked again)" if asked_again else ""
