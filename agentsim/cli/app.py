@@ -6,6 +6,7 @@ import typer
 
 from agentsim.cli.bench import bench
 from agentsim.cli.cluster import cluster
+from agentsim.cli.diff import diff
 from agentsim.cli.explain import explain
 from agentsim.cli.personas import personas
 from agentsim.cli.replies import replies
@@ -33,6 +34,11 @@ for command in (
     rm,
     show,
     report,
+    personas,
+    runs,
+    show,
+    report,
+    diff,
     validate,
     replies,
     schema,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agentsim.report.words import count, share
+from agentsim.report.words import count, printable, share
 
 _TRUNCATED_SHARE = 0.01
 _SMALL_MODELS = {"smollm2-135m": "135M"}
@@ -39,17 +39,55 @@ def warnings(summary: Data, manifest: Data) -> Iterator[str]:
     cut = sum(entry["statuses"].get("truncated", 0) for entry in attempts["by_attempt"])
     if cut > _TRUNCATED_SHARE * attempts["total"]:
         now = f" (now {model['max_tokens']:,})" if "max_tokens" in model else ""
+        step = "" if manifest.get("replay") else f": raise model.max_tokens{now}"
         part = share(cut, attempts["total"])
-        yield f"{count(cut)} replies ({part}) were truncated: raise model.max_tokens{now}"
+        yield f"{count(cut)} replies ({part}) were truncated{step}"
+    yield from _replay_warnings(summary)
     if size := small_model(manifest):
         yield f"a {size} model proves the plumbing, not a hypothesis"
+
+
+def replayed(summary: Data) -> str:
+    """How far a replay asked what was asked in the run that it replays; empty for other runs."""
+    replay = summary.get("replay")
+    if not replay:
+        return ""
+    words = f"replies of {replay['run']}, given again"
+    if replay["problem"] or not replay["requests"]:
+        return words
+    same = "all" if replay["same"] == replay["requests"] else count(replay["same"])
+    return f"{words}; {same} of {count(replay['requests'])} prompts are those of that run"
+
+
+def _replay_warnings(summary: Data) -> Iterator[str]:
+    replay = summary.get("replay")
+    if not replay:
+        return
+    if replay["problem"]:
+        yield f"prompts cannot be compared with those that are replayed: {replay['problem']}"
+        return
+    if replay["other"]:
+        yield (
+            f"{count(replay['other'])} of {count(replay['requests'])} prompts are not those that "
+            "were recorded: these replies answer another question"
+        )
+        first = replay["first"][0]
+        at = f", character {first['at']}" if first["at"] else ""
+        yield f"first: {first['place']}: {first['what']}{at}"
+        yield f"  recorded: {printable(first['left'])}"
+        yield f"  now:      {printable(first['right'])}"
+    if replay["unrecorded"]:
+        yield f"{count(replay['unrecorded'])} requests have no recorded reply: they failed"
+    if replay["unused"]:
+        yield f"{count(replay['unused'])} recorded replies were not asked for"
 
 
 def small_model(manifest: Data) -> str:
     """The size of the model when it is too small for any finding; else empty."""
     model = (manifest.get("scenario") or {}).get("model") or {}
-    if model.get("backend") == "llama_cpp":
-        name = Path(str(model.get("name", ""))).name.lower()
+    replayed = manifest.get("replay") or {}
+    if model.get("backend") == "llama_cpp" or replayed:
+        name = Path(str(replayed.get("model") or model.get("name", ""))).name.lower()
         for prefix, size in _SMALL_MODELS.items():
             if name.startswith(prefix):
                 return size
@@ -83,6 +121,11 @@ def limits_of_the_run(summary: Data, manifest: Data) -> Iterator[str]:
         )
     if size := small_model(manifest):
         yield f"A {size} model answered. Its guesses are no evidence about reasoning."
+    if replay := summary.get("replay"):
+        yield (
+            f"The replies are those of another run ({replay['run']}), given again: no model was "
+            "asked, and this run is no further evidence about one."
+        )
     yield from _people(summary)
     yield from _attributes(manifest)
     yield _repeating(summary)
@@ -133,7 +176,7 @@ def _attributes(manifest: Data) -> Iterator[str]:
 def is_language_model(manifest: Data) -> bool:
     """Whether a language model answered."""
     model = (manifest.get("scenario") or {}).get("model") or {}
-    return "max_tokens" in model
+    return "max_tokens" in model or model.get("backend") == "replay"
 
 
 def persona_shown(manifest: Data) -> bool:
@@ -144,6 +187,8 @@ def persona_shown(manifest: Data) -> bool:
 
 
 def _repeating(summary: Data) -> str:
+    if summary.get("replay"):
+        return "A replay of the same run gives the same numbers."
     if summary["tokens"] is None:
         return "Players are scripted: a rerun with the same files and seed gives the same numbers."
     return (

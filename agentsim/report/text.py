@@ -81,7 +81,12 @@ def _trust(summary: Data, manifest: Data) -> list[RenderableType]:
     if missing:
         line.append_text(Text(f"; {missing}", "yellow"))
     warnings = caution.warnings(summary, manifest)
-    return [line, *(Text(warning, "yellow") for warning in warnings)]
+    replayed = caution.replayed(summary)
+    return [
+        line,
+        *([Text(replayed)] if replayed else []),
+        *(Text(warning, "yellow") for warning in warnings),
+    ]
 
 
 def _rounds(summary: Data, manifest: Data, number: Number) -> list[RenderableType]:

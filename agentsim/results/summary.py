@@ -14,6 +14,7 @@
     tokens_per_s   completion tokens by the run's wall time
     reasons        why attempts were not valid, the most frequent first: status, reason, count
     personas       who wrote them and what it took: see `persona_stage`; null when no model did
+    replay         how far a replay asked what was asked before: see `replayed`; null for other runs
     people         published results to compare with, as the manifest has them
 
 A number that does not exist is null. The summary of a user's program is described in `workflow`.
@@ -40,6 +41,7 @@ from agentsim.results.manifest import read_manifest
 from agentsim.results.parts import parts, read_part
 from agentsim.results.persona_stage import persona_summary
 from agentsim.results.records import RunEnd, from_json
+from agentsim.results.replayed import replay_summary
 from agentsim.results.statistics import bounds, moments, over_sessions
 from agentsim.results.storage import read_json, write_json
 from agentsim.results.tally import (
@@ -219,6 +221,7 @@ def _whole(
             for (status, reason), count in tally.reasons.most_common(TOP_REASONS)
         ],
         "personas": persona_summary(directory),
+        "replay": replay_summary(directory, manifest),
         "people": manifest.get("people"),
     }
 

@@ -44,6 +44,23 @@ def test_a_replay_gives_the_same_tables(program, first, scenario) -> None:
     assert rows[0].astype(str).values.tolist() == rows[1].astype(str).values.tolist()
     assert after.manifest["replay"]["run_id"] == before.manifest["run_id"]
     assert after.manifest["reply_format"] == before.manifest["reply_format"]
+    replayed = after.summary["replay"]
+    assert replayed["same"] == replayed["requests"] == len(before.requests)
+    out, _ = program.run("diff", "R", "S")
+    assert "Equal in everything that decides the result." in out
+
+
+@pytest.mark.slow
+def test_other_prompts_are_told(program, first, scenario) -> None:
+    first()
+    game = {"type": "guess_average", "target": "1/2 * mean"}
+    out, _ = program.run("run", replay(scenario, game=game), "--out", "S")
+    again = load_run(program.folder / "S")
+    assert again.summary["replay"]["other"] == len(again.requests)
+    assert "prompts are not those that were recorded" in " ".join(out.split())
+    assert "first: session 1, round 1, agent 0, attempt 1: message 1 (system)" in out
+    out, _ = program.run("diff", "R", "S", code=1)
+    assert "The runs part at: files." in out
 
 
 @pytest.mark.slow
@@ -54,3 +71,4 @@ def test_what_was_not_recorded_fails_and_is_counted(program, first, scenario) ->
     again = load_run(program.folder / "S").requests.query("attempt == 1")
     assert set(again["error"]) == {UNRECORDED}
     assert set(again["status"]) == {"failed"}
+    assert load_run(program.folder / "S").summary["replay"]["unrecorded"] == len(again)
