@@ -13,9 +13,7 @@ import typer
 def diff(
     left: Annotated[Path, typer.Argument(metavar="RUN", help="A run.", show_default=False)],
     right: Annotated[Path, typer.Argument(metavar="RUN", help="Another.", show_default=False)],
-    json: Annotated[
-        bool, typer.Option("--json", help="Print JSON.")
-    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say at which layer two runs part: files, versions, personas, prompts, replies, reading or
     results. Exit 0: equal in all that decides the result; 1: not; 2: no run is there."""
