@@ -17,6 +17,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -152,10 +153,15 @@ class Cluster:
 
         Raises:
             ConfigError: the file is wrong.
+            LaunchError: too few of its hosts can be used; says of each what is wrong with it.
         """
         from agentsim.config import load_hostfile
 
-        return cls(load_hostfile(path), modules=modules, **options)
+        hostfile = load_hostfile(path)
+        # A thread of its own: in a notebook, this one has a loop that runs.
+        with ThreadPoolExecutor(1) as pool:
+            looked = pool.submit(asyncio.run, launch.usable(hostfile, _Logged()))
+            return cls(looked.result(), modules=modules, **options)
 
     @property
     def workers(self) -> int:
@@ -479,6 +485,16 @@ class Cluster:
 
     def _proxy(self, reference: AgentRef | GroupRef) -> Proxy | Group:
         return proxy_of(reference, self._caller, self._find)
+
+
+class _Logged:
+    """Logs what a start has to say."""
+
+    def stage(self, name: str) -> None:
+        _log.info("%s", name)
+
+    def notice(self, message: str) -> None:
+        _log.warning("%s", message)
 
 
 async def _first(tasks: Sequence[asyncio.Task[None]]) -> None:

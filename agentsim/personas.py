@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,7 @@ async def make(
         await asyncio.to_thread(_write, order, None)
         return
     keys = api_keys(writer.model)
+    order = replace(order, hostfile=await launch.usable(order.hostfile, observer))
     began_s = time.monotonic()
     with _journal(order) as journal:
         known = by_person(_attempts(order.journal))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from agentsim import launch, personas, plan
@@ -46,6 +47,8 @@ async def run(
     assert isinstance(game, GuessAverageSpec)  # the only game there is
     if not resume:
         refuse_existing(path)
+    if launcher is None:
+        loaded = replace(loaded, hostfile=await launch.usable(loaded.hostfile, observer))
     written = resume and RunDirectory(path).personas.exists()
     writer = None if written else personas.writer_of(loaded)
     writes = {PERSONAS: writer.model} if writer else {}

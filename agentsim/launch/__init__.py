@@ -3,5 +3,6 @@
 from agentsim.launch.base import Launcher, NodeHandle
 from agentsim.launch.local import LocalLauncher
 from agentsim.launch.make import MakeLauncher, make
+from agentsim.launch.preflight import usable
 
-__all__ = ["Launcher", "LocalLauncher", "MakeLauncher", "NodeHandle", "make"]
+__all__ = ["Launcher", "LocalLauncher", "MakeLauncher", "NodeHandle", "make", "usable"]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agentsim.config.hostfile import Hostfile
-from agentsim.errors import UserError
 from agentsim.launch.base import Launcher
 from agentsim.launch.local import LocalLauncher
+from agentsim.launch.ssh import SshLauncher
 
 MakeLauncher = Callable[[Path, Mapping[str, str]], Launcher]
 """Gives a launcher for a run, from the directory of its logs and the keys of its models' endpoints
@@ -24,5 +24,5 @@ def make(hostfile: Hostfile, log_dir: Path, api_keys: Mapping[str, str]) -> Laun
         api_keys: of model endpoints, by the name of their variable.
     """
     if hostfile.launcher == "ssh":
-        raise UserError("the ssh launcher is on its way")
+        return SshLauncher(hostfile, log_dir, api_keys)
     return LocalLauncher(log_dir, api_keys)

@@ -17,6 +17,7 @@ import uvloop
 
 from agentsim import logs
 from agentsim.node.door import Door, OnlyRun
+from agentsim.node.home import settle
 from agentsim.node.node import Node
 from agentsim.node.staying import stay
 from agentsim.rpc import lifeline
@@ -26,7 +27,7 @@ from agentsim.rpc.envelope import DATA, PULSE
 from agentsim.version import __version__
 
 
-async def _main(config: NodeConfig) -> None:
+async def _main(config: NodeConfig, *, far: bool) -> None:
     node = Node(config)
     loop = asyncio.get_running_loop()
 
@@ -41,14 +42,17 @@ async def _main(config: NodeConfig) -> None:
     door = Door(OnlyRun(node))
     handlers = {DATA: door.data, PULSE: door.pulse}
     server = await serve(config.address, handlers, config.identity)
-    listening = Listening(True, server.port, os.getpid(), __version__)
+    home = config.folder if far else ""
+    listening = Listening(True, server.port, os.getpid(), __version__, home)
     print(msgspec.json.encode(listening).decode(), flush=True)
     try:
         await node.ended.wait()
     finally:
         await node.stop()
         await server.stop(grace=0.5)
-        shutil.rmtree(config.folder, ignore_errors=True)
+        # Who has started it from elsewhere takes the logs, and then the folder away.
+        if not far or node.forsaken:
+            shutil.rmtree(config.folder, ignore_errors=True)
 
 
 def _leave_terminal() -> None:
@@ -61,5 +65,8 @@ def _leave_terminal() -> None:
 if __name__ == "__main__":
     settings = msgspec.json.decode(lifeline.first_line(), type=NodeConfig)
     logs.hide(settings.api_keys.values())
+    far = not settings.folder
+    if far:
+        settings = settle(settings)
     logs.begin(settings.log, "node")
-    uvloop.run(_main(settings) if settings.stay is None else stay(settings))
+    uvloop.run(_main(settings, far=far) if settings.stay is None else stay(settings))

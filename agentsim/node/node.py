@@ -59,6 +59,7 @@ class Node:
     Attributes:
         ended: set when the node is to end: it was told to, or its lease has run out.
         lease: held while the orchestrator is connected.
+        forsaken: whether its lease has run out.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Node:
     ) -> None:
         self.ended = asyncio.Event()
         self.lease = Lease(config.lease_s)
+        self.forsaken = False
         self._config = config
         self._host = ""
         # What is said to the orchestrator: when too much waits for it, workers are made to wait.
@@ -169,6 +171,7 @@ class Node:
 
     async def _watch_lease(self) -> None:
         await self.lease.run_out()
+        self.forsaken = True
         _log.warning("no orchestrator was connected for %g s; ending", self._config.lease_s)
         self.ended.set()
 

@@ -265,8 +265,9 @@ class NodeConfig(Struct, frozen=True):
 
     Attributes:
         address: where the node listens, as a gRPC target; `host:7000-7099` is the first free port
-            of a range, `host:0` any.
-        folder: private folder (0700) for Unix sockets.
+            of a range, `host:0` any; `unix:` is a socket in the folder.
+        folder: private folder (0700) for Unix sockets; empty: the node makes one, and logs into it
+            rather than to the paths given here. It belongs to who starts nodes from elsewhere.
         log_dir: where the logs of workers and model servers go.
         api_keys: of model endpoints, by the name of the variable that holds each.
         identity: for mutual TLS; None only on a Unix socket.
@@ -295,12 +296,14 @@ class Listening(Struct, frozen=True):
         port: the TCP port; 0 for a Unix socket.
         pid: of the node.
         version: of agentsim.
+        folder: the private folder that the node has made for itself; empty: it was given one.
     """
 
     ready: bool
     port: int
     pid: int
     version: str
+    folder: str = ""
 
 
 class WorkerConfig(Struct, frozen=True):

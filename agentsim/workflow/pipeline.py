@@ -7,6 +7,7 @@ import contextlib
 import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,7 @@ async def run_workflow(
     api_keys = personas.api_keys(*writes.values(), *models.values())
     function = find_function(scenario.workflow, loaded.folder)
     own = scenario.workflow.partition(":")[0]
+    loaded = replace(loaded, hostfile=await launch.usable(loaded.hostfile, observer))
     cluster = Cluster(loaded.hostfile, modules=[own, *scenario.modules, *chat.MODULES])
     plan = RunPlan(place(loaded.hostfile), (), sessions_at_once=1, actions=0)
     async with Record(loaded, plan, path, command) as record:

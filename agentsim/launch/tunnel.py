@@ -1,0 +1,90 @@
+"""A tunnel to a node through ssh, made again whenever it has ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import shutil
+import tempfile
+from pathlib import Path
+
+from agentsim.errors import LaunchError
+from agentsim.launch.connection import Connection, kill
+
+_log = logging.getLogger(__name__)
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 5.0
+
+
+class Tunnel:
+    """From a Unix socket here to a node's on its host.
+
+    Args:
+        connection: to the host.
+        far: path of the socket there.
+        log: where ssh's own messages go.
+    """
+
+    def __init__(self, connection: Connection, far: str, log: Path) -> None:
+        self._connection = connection
+        self._folder = Path(tempfile.mkdtemp(prefix="agentsim-"))  # mkdtemp makes it 0700
+        self._near = self._folder / "node.sock"
+        self._forward = f"{self._near}:{far}"
+        self._log = log
+        self._process: asyncio.subprocess.Process | None = None
+        self._keeping: asyncio.Task[None] | None = None
+
+    @property
+    def target(self) -> str:
+        """Its end here, as a gRPC target."""
+        return f"unix:{self._near}"
+
+    async def open(self, timeout_s: float) -> None:
+        """Open it, and keep it open until `close`.
+
+        Raises:
+            LaunchError: it does not open.
+        """
+        process = await self._begin()
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not self._near.exists():
+                    if process.returncode is not None:
+                        break
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            pass
+        if not self._near.exists():
+            kill(process)
+            host = self._connection.host.address
+            raise LaunchError(f"the tunnel to {host} does not open; ssh says why in {self._log}")
+        self._keeping = asyncio.ensure_future(self._keep(process))
+
+    async def close(self) -> None:
+        """Close it; harmless when it was never open."""
+        if self._keeping is not None:
+            self._keeping.cancel()
+            await asyncio.gather(self._keeping, return_exceptions=True)
+        if self._process is not None:
+            kill(self._process)
+            await self._process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _begin(self) -> asyncio.subprocess.Process:
+        with self._log.open("ab") as log:
+            self._process = await self._connection.begin(log, forward=self._forward)
+        return self._process
+
+    async def _keep(self, process: asyncio.subprocess.Process) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            began_s = asyncio.get_running_loop().time()
+            status = await process.wait()
+            _log.warning("the tunnel to %s ended (%d)", self._connection.host.address, status)
+            if asyncio.get_running_loop().time() - began_s > _LONGEST_PAUSE_S:
+                pause_s = _FIRST_PAUSE_S
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            with contextlib.suppress(OSError):
+                process = await self._begin()

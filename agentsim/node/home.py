@@ -1,0 +1,75 @@
+"""The folder of a node that was started from another machine: its sockets and its logs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+
+from agentsim.rpc.control import NodeConfig
+
+# Unix sockets have short paths on every system.
+_LONGEST_SOCKET = 100
+_COPY_S = 0.5
+
+
+def settle(config: NodeConfig) -> NodeConfig:
+    """The settings of a node with a private folder of its own, into which it logs from now on.
+
+    What it logs is copied to where its stderr went while somebody reads there: the ssh client that
+    started it may end, or be stopped, and neither must stop the node.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="agentsim-"))
+    if len(str(folder)) + len("/workers.sock") > _LONGEST_SOCKET:
+        folder.rmdir()
+        folder = Path(tempfile.mkdtemp(prefix="agentsim-", dir="/tmp"))
+    folder /= "logs"
+    folder.mkdir()
+    log = folder / (Path(config.log.path).name or "node.log")
+    before = os.dup(2)
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    os.set_blocking(before, False)
+    threading.Thread(target=_copy, args=(log, before), name="log copy", daemon=True).start()
+    address = f"unix:{folder.parent}/node.sock" if config.address == "unix:" else config.address
+    return msgspec.structs.replace(
+        config,
+        address=address,
+        folder=str(folder.parent),
+        log_dir=str(folder),
+        log=msgspec.structs.replace(config.log, path=str(log)),
+    )
+
+
+def _copy(log: Path, out: int) -> None:
+    """Copy what is added to a log; what cannot be written now is written later."""
+    file = log.open("rb", buffering=0)
+    waiting = b""
+    while True:
+        waiting = waiting or file.read(65536)
+        if waiting:
+            try:
+                waiting = waiting[os.write(out, waiting) :]
+                continue
+            except BlockingIOError:
+                pass
+            except OSError:
+                break
+        elif _renamed(log, file.fileno()):
+            file.close()
+            file = log.open("rb", buffering=0)
+        time.sleep(_COPY_S)
+    file.close()
+    os.close(out)
+
+
+def _renamed(log: Path, fd: int) -> bool:
+    """Whether the path is another file's by now."""
+    try:
+        return not os.path.samestat(log.stat(), os.fstat(fd))
+    except OSError:
+        return False
