@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from agentsim import errors
 from agentsim.errors import AgentsimError, PeerLost
-from agentsim.launch import Launcher
+from agentsim.launch import UNKNOWN_STATUS, Launcher
 from agentsim.peers import Item, Peer, PeerState
 from agentsim.plan import HostPlan, RunPlan
 from agentsim.rpc.awake import AwakeClock
@@ -313,6 +313,8 @@ class Nodes:
         """Act at once on an exit that is seen, after what the node said last."""
         status = await node.handle.wait()
         how = f"was ended by signal {-status}" if status < 0 else f"exited with {status}"
+        if status == UNKNOWN_STATUS:
+            how = "has ended"
         if not self._closing:
             self._lose(node, node.farewell(how))
 

@@ -11,6 +11,8 @@ import msgspec
 from agentsim.rpc.certificates import Identity
 from agentsim.rpc.control import Listening
 
+UNKNOWN_STATUS = 255
+"""Exit status of a program that has ended nobody knows how: ssh does not tell signals."""
 _MARK = b'{"ready":true'
 
 

@@ -17,7 +17,7 @@ from agentsim import logs
 from agentsim.config.hostfile import Hostfile
 from agentsim.errors import LaunchError
 from agentsim.launch import far
-from agentsim.launch.base import listening
+from agentsim.launch.base import UNKNOWN_STATUS, listening
 from agentsim.launch.connection import Connection, kill
 from agentsim.launch.tunnel import Tunnel
 from agentsim.rpc.certificates import Authority, Identity
@@ -30,7 +30,6 @@ _LEASE_S = 60.0
 _READY_S = 60.0
 _FAREWELL_S = 30.0
 _LOG_BYTES = 8 * 2**20
-_SSH_FAILED = 255
 _WATCH_PAUSE_S = 5.0
 _PROGRAM = ["-P", "-m", "agentsim.node"]
 
@@ -48,17 +47,24 @@ class SshNode:
     gate: asyncio.Semaphore
     said: Listening
     tunnel: Tunnel | None = None
+    run_id: str = ""
     _watching: asyncio.Task[int] | None = None
+    _stopping: asyncio.Task[None] | None = None
 
     async def wait(self) -> int:
         """See `NodeHandle.wait`. That a client of ssh has ended does not mean that the node has:
-        then the host is asked, and for a node that is gone 255 is given."""
+        then the host is asked."""
         if self._watching is None:
             self._watching = asyncio.ensure_future(self._watch())
         return await asyncio.shield(self._watching)
 
     async def stop(self, grace_s: float = 5.0) -> None:
         """See `NodeHandle.stop`. The logs come here, and the node's folder there goes away."""
+        if self._stopping is None:
+            self._stopping = asyncio.ensure_future(self._stop(grace_s))
+        await asyncio.shield(self._stopping)
+
+    async def _stop(self, grace_s: float) -> None:
         if self._watching is not None:
             self._watching.cancel()
         try:
@@ -94,14 +100,14 @@ class SshNode:
 
     async def _watch(self) -> int:
         status = await self.process.wait()
-        if 0 <= status < _SSH_FAILED:
+        if 0 <= status < UNKNOWN_STATUS:
             return status
         _log.warning("the ssh client of %s has ended; its node is looked after anew", self.host)
         asked = {"pid": self.said.pid}
         while True:
             async with self.connection.call(far.program("watch", asked)) as call:
                 if await call.line() is not None:
-                    return _SSH_FAILED
+                    return UNKNOWN_STATUS
             await asyncio.sleep(_WATCH_PAUSE_S)
 
 
