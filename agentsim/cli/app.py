@@ -11,6 +11,7 @@ from agentsim.cli.explain import explain
 from agentsim.cli.personas import personas
 from agentsim.cli.replies import replies
 from agentsim.cli.report import report
+from agentsim.cli.reread import reread
 from agentsim.cli.resume import resume
 from agentsim.cli.rm import rm
 from agentsim.cli.run import run
@@ -35,6 +36,7 @@ for command in (
     show,
     report,
     diff,
+    reread,
     validate,
     replies,
     schema,

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from agentsim.cli.flags import run_at
+
 
 def diff(
     left: Annotated[Path, typer.Argument(metavar="RUN", help="A run.", show_default=False)],
@@ -20,26 +22,9 @@ def diff(
     from agentsim.report import differences
     from agentsim.results.compare import compare
 
-    for path in (left, right):
-        _check(path)
-    found = compare(left, right)
+    found = compare(run_at(left), run_at(right))
     if json:
         print(json_.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     else:
         sys.stdout.write(differences.plain(found))
     sys.exit(0 if found.parting is None else 1)
-
-
-def _check(path: Path) -> None:
-    """Refuse what is no run, as a mistake of the user's.
-
-    Raises:
-        UserError: no run is there.
-    """
-    from agentsim.errors import ResultsError, UserError
-    from agentsim.results import RunDirectory, read_manifest
-
-    try:
-        read_manifest(RunDirectory.open(path).path)
-    except ResultsError as error:
-        raise UserError(str(error)) from None

@@ -43,3 +43,19 @@ def overrides(
 
     given = [(key, str(value), f"--{key}") for key, value in flags.items() if value is not None]
     return [*given, *(split_set(text) for text in set_ or ())]
+
+
+def run_at(path: Path) -> Path:
+    """The directory of a run, refused as a mistake of the user's when it is none.
+
+    Raises:
+        UserError: no run is there.
+    """
+    from agentsim.errors import ResultsError, UserError
+    from agentsim.results import RunDirectory, read_manifest
+
+    try:
+        read_manifest(RunDirectory.open(path).path)
+    except ResultsError as error:
+        raise UserError(str(error)) from None
+    return path
