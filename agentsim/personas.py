@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from agentsim import launch, plan, serving
+from agentsim import launch, logs, plan, serving
 from agentsim.config import Hostfile, Loaded, LoadedWorkflow, Population
 from agentsim.config.models import AnsweringModel, OpenAI
 from agentsim.config.population import ModelWriter
@@ -226,6 +226,7 @@ def api_keys(*models: AnsweringModel) -> dict[str, str]:
         serving.check(model)
         if isinstance(model, OpenAI) and model.api_key_env is not None:
             keys[model.api_key_env] = os.environ[model.api_key_env]
+    logs.hide(keys.values())
     return keys
 
 
@@ -254,19 +255,19 @@ async def _nodes(
     launcher: launch.MakeLauncher | None,
 ) -> AsyncIterator[Nodes]:
     """Nodes that call models and have no workers. Their logs go when all went well."""
-    logs = Path(tempfile.mkdtemp(prefix="agentsim-personas-"))
+    folder = Path(tempfile.mkdtemp(prefix="agentsim-personas-"))
     try:
         async with open_nodes(
             plan.without_workers(order.hostfile),
-            launcher(logs, keys) if launcher else launch.make(order.hostfile, logs, keys),
+            launcher(folder, keys) if launcher else launch.make(order.hostfile, folder, keys),
             {PERSONAS: writer.model},
             observer.notice,
         ) as nodes:
             yield nodes
     except asyncio.CancelledError:
-        shutil.rmtree(logs, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         raise
-    shutil.rmtree(logs, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import resource
 import secrets
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from agentsim import logs
 from agentsim.config import Loaded, LoadedWorkflow, recorded_run
 from agentsim.config.models import LlamaCpp, OpenAI, Replay
 from agentsim.errors import AgentsimError, UserError
@@ -37,6 +39,8 @@ from agentsim.results import (
 )
 from agentsim.results.parts import finish_replacing
 from agentsim.version import __version__
+
+_log = logging.getLogger(__name__)
 
 
 class Record:
@@ -101,6 +105,14 @@ class Record:
         run_id = self._go_on() if self._resume else self._begin()
         self._cpu_s = _cpu_s()
         self._began_s = time.monotonic()
+        self._log = logs.begin(
+            logs.own_settings(self.directory.logs / "orchestrator.log", run_id),
+            "orchestrator",
+            logger="agentsim",
+        )
+        _log.info("agentsim %s: %s", __version__, self._command)
+        if self.journal.took_over:
+            _log.warning("%s", self.journal.took_over)
         scenario = self._loaded.scenario
         start = RunStart(
             run_id, scenario.agents, scenario.sessions, self._rounds, self.model, _now()
@@ -162,6 +174,7 @@ class Record:
             cpu_s=_cpu_s() - self._cpu_s,
             ended=_now(),
         )
+        self._log_end(end, error)
         try:
             self.journal.append(Kind.END, to_json(end))
             self.journal.close()
@@ -173,6 +186,17 @@ class Record:
             # What ended the run is the news; a disk that is full says so once.
             if error is None:
                 raise
+        finally:
+            self._log.close()
+
+    def _log_end(self, end: RunEnd, error: BaseException | None) -> None:
+        """Log how the run ended; a bug of ours with where it happened."""
+        if end.state == "finished":
+            _log.info("the run has finished after %.1f s", end.wall_s)
+            return
+        bug = end.state == "failed" and not isinstance(error, AgentsimError)
+        text = "the run was interrupted" if end.state == "interrupted" else "the run failed"
+        _log.error("%s after %.1f s: %s", text, end.wall_s, error, exc_info=error if bug else None)
 
 
 def refuse_existing(path: Path) -> None:

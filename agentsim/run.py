@@ -11,6 +11,7 @@ from agentsim.config.models import LANGUAGE_MODELS, LlamaCpp, Replay
 from agentsim.games.guess_average import GuessAverageSpec
 from agentsim.nodes import Nodes, open_nodes
 from agentsim.orchestrator.course import RunSpec
+from agentsim.orchestrator.logged import logged
 from agentsim.orchestrator.observer import Observer
 from agentsim.orchestrator.play import Play
 from agentsim.orchestrator.reply_format import reply_format
@@ -45,6 +46,7 @@ async def run(
     """
     scenario, game = loaded.scenario, loaded.game
     assert isinstance(game, GuessAverageSpec)  # the only game there is
+    observer = logged(observer)
     if not resume:
         refuse_existing(path)
     if launcher is None:

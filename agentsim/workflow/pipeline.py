@@ -18,6 +18,7 @@ from agentsim.config import LoadedWorkflow
 from agentsim.config.models import LanguageModel, LlamaCpp
 from agentsim.errors import LimitReached, PeerLost, UserError
 from agentsim.nodes import Nodes, open_nodes
+from agentsim.orchestrator.logged import logged
 from agentsim.plan import RunPlan, place
 from agentsim.record import Record
 from agentsim.results import Journal
@@ -56,6 +57,7 @@ async def run_workflow(
         asyncio.CancelledError: the run was interrupted; likewise.
     """
     scenario = loaded.scenario
+    observer = logged(observer)
     _refuse_taken(path)
     writer = personas.writer_of(loaded)
     writes = {PERSONAS: writer.model} if writer else {}
