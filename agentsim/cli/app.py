@@ -9,6 +9,7 @@ from agentsim.cli.cluster import cluster
 from agentsim.cli.diff import diff
 from agentsim.cli.explain import explain
 from agentsim.cli.personas import personas
+from agentsim.cli.plan import plan
 from agentsim.cli.replies import replies
 from agentsim.cli.report import report
 from agentsim.cli.reread import reread
@@ -37,6 +38,7 @@ for command in (
     report,
     diff,
     reread,
+    plan,
     validate,
     replies,
     schema,

@@ -31,7 +31,7 @@ class SharedPeople:
 
     def __init__(self, directory: SweepDirectory, loaded: LoadedSweep) -> None:
         self._directory = directory
-        keys = [key for cell in loaded.cells if (key := _key(cell.loaded)) is not None]
+        keys = [key for cell in loaded.cells if (key := people_key(cell.loaded)) is not None]
         shared = [key for key, count in Counter(keys).items() if count > 1]
         self._numbers = {key: number for number, key in enumerate(shared, 1)}
         self._failed: dict[_Key, str] = {}
@@ -52,7 +52,7 @@ class SharedPeople:
             AgentsimError: they could not be made, now or for an earlier cell.
         """
         loaded = cell.loaded
-        key = _key(loaded)
+        key = people_key(loaded)
         if key is None or key not in self._numbers or loaded.population is None:
             return loaded
         path = self._directory.personas / f"{self._numbers[key]:04d}.parquet"
@@ -82,8 +82,8 @@ class SharedPeople:
             raise RunError(error.finding.message) from None
 
 
-def _key(loaded: Loaded | LoadedWorkflow) -> _Key | None:
-    """What decides which people come out; None when there are none to be made."""
+def people_key(loaded: Loaded | LoadedWorkflow) -> _Key | None:
+    """What decides which people come out: cells with the same share them. None for no people."""
     if loaded.population is None or loaded.made is not None:
         return None
     scenario = loaded.scenario

@@ -1,0 +1,62 @@
+"""What this machine lacks for a run. It looks, and starts and connects to nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from agentsim import serving
+from agentsim.config import Loaded, LoadedWorkflow
+from agentsim.config.models import LANGUAGE_MODELS, AnsweringModel
+from agentsim.errors import UserError
+from agentsim.plan.forecast import Forecast, writer_of
+
+
+def missing(loaded: Loaded | LoadedWorkflow) -> list[str]:
+    """Packages, model files and keys that are not there, one sentence each."""
+    models: list[AnsweringModel] = []
+    problems: list[str] = []
+    writer, model = writer_of(loaded), loaded.scenario.model
+    if writer is not None:
+        models.append(writer.model)
+    if isinstance(model, LANGUAGE_MODELS):
+        models.append(model)
+    for model in models:
+        try:
+            serving.check(model)
+        except UserError as error:
+            problems.append(str(error))
+    if str(loaded.hostfile.launcher) == "ssh" and shutil.which("ssh") is None:
+        problems.append("the ssh launcher needs the program `ssh`, which is not here")
+    return list(dict.fromkeys(problems))
+
+
+def doubts(coming: Forecast, folder: Path) -> Iterator[str]:
+    """What may go wrong on this machine, one sentence each.
+
+    Args:
+        coming: what the run will need.
+        folder: where its directory will be; its parents count if it is not there.
+    """
+    cpus = os.cpu_count()
+    workers = sum(host.workers for host in coming.hosts)
+    if coming.launcher == "local" and cpus is not None and workers > cpus:
+        yield f"{workers} workers on this machine, which has {cpus} CPUs"
+    need = max(coming.disk_bytes or 0, coming.disk_most_bytes or 0)
+    free = _free_bytes(folder)
+    if free is not None and need > free:
+        yield f"the disk of {folder} has {free:,} bytes left, and the run may take {need:,}"
+    if coming.launcher != "local":
+        yield "hosts were not connected to: what they lack is found when nodes are started"
+
+
+def _free_bytes(folder: Path) -> int | None:
+    for path in (folder.absolute(), *folder.absolute().parents):
+        if path.is_dir():
+            try:
+                return shutil.disk_usage(path).free
+            except OSError:
+                return None
+    return None
