@@ -83,3 +83,6 @@ class Hostfile(FileModel):
     whose ports are closed. Both are encrypted, and both sides show certificates."""
     ssh: Ssh = Ssh()
     """How hosts are reached by the ssh launcher."""
+    cluster: Annotated[str | None, Field(min_length=1, examples=["lab"])] = None
+    """Name of a cluster that stays: its nodes are used, and go on when the run has ended. The file
+    that `--cluster NAME` reads says it. None: nodes are started, and end with the run."""

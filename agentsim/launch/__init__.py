@@ -1,6 +1,7 @@
 """Starting nodes on hosts."""
 
 from agentsim.launch.base import UNKNOWN_STATUS, Launcher, NodeHandle
+from agentsim.launch.held import held_locally
 from agentsim.launch.local import LocalLauncher
 from agentsim.launch.make import MakeLauncher, make
 from agentsim.launch.preflight import usable
@@ -11,6 +12,7 @@ __all__ = [
     "LocalLauncher",
     "MakeLauncher",
     "NodeHandle",
+    "held_locally",
     "make",
     "usable",
 ]

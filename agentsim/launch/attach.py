@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
-from agentsim.config.hostfile import Hostfile
 from agentsim.errors import AgentsimError, LaunchError
 from agentsim.launch.control import ANSWER_S, NoAnswer, tell
-from agentsim.launch.local import LocalLauncher, LocalNode
-from agentsim.launch.make import MakeLauncher, make
-from agentsim.launch.registry import StayingNode
+from agentsim.launch.registry import StayingNode, registry
 from agentsim.rpc.certificates import Identity
-from agentsim.rpc.staying import Carried, EndRun, Opened, OpenRun, Stay
+from agentsim.rpc.staying import Carried, EndRun, Opened, OpenRun
 from agentsim.version import __version__
 
 _log = logging.getLogger(__name__)
-# A node of our own goes with us; the time between two cells of a sweep is no reason to end.
-_HELD_IDLE_S = 7 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +53,7 @@ class AttachLauncher:
     """Opens a run at nodes that run already.
 
     Attributes:
-        nodes: in the order of the run's hostfile.
+        nodes: of the cluster; a run may use some of them.
         log_dir: the run's; nodes on this machine have their workers log there.
         api_keys: of model endpoints, by the name of their variable.
         cluster: its name; empty for nodes that this process holds.
@@ -78,9 +70,7 @@ class AttachLauncher:
 
     async def start(self, host: str, index: int) -> AttachedNode:
         """See `Launcher.start`."""
-        if index >= len(self.nodes) or self.nodes[index].host != host:
-            raise LaunchError(f"{host} is not host {index} of the cluster {self.cluster}")
-        node = self.nodes[index]
+        node = self._node(host, index)
         log_dir = self.log_dir.absolute()
         command = OpenRun(
             run_id=secrets.token_hex(8),
@@ -103,62 +93,28 @@ class AttachLauncher:
         identity = self._identity_for(node)
         return AttachedNode(host, node.target, log, command.run_id, node, identity)
 
+    def _node(self, host: str, index: int) -> StayingNode:
+        """The node of a host: the one at this place, where several have its name."""
+        named = [node for node in self.nodes if node.host == host]
+        if not named:
+            there = ", ".join(node.host for node in self.nodes)
+            raise LaunchError(f"cluster {self.cluster} has no host {host}; it has: {there}")
+        at_place = [node for node in self.nodes[index : index + 1] if node.host == host]
+        return (at_place or named)[0]
+
     def _identity_for(self, node: StayingNode) -> Identity | None:
         return None if node.local else self.identity
 
 
-@asynccontextmanager
-async def held_locally(
-    hostfile: Hostfile, log_dir: Path, api_keys: Mapping[str, str]
-) -> AsyncIterator[MakeLauncher]:
-    """Nodes of this process's own that stay over several runs, so that models stay loaded.
-
-    They end with this process, whatever ends it. For a hostfile of other machines, nodes are
-    started anew by each run.
+def attach_to(cluster: str, log_dir: Path, api_keys: Mapping[str, str]) -> AttachLauncher:
+    """The launcher of a run on a cluster that stays.
 
     Args:
-        hostfile: of all the runs.
-        log_dir: where nodes and model servers log; must exist.
+        cluster: its name.
+        log_dir: of the run.
         api_keys: of model endpoints, by the name of their variable.
 
-    Yields:
-        What makes the launcher of a run.
-
     Raises:
-        LaunchError: a node did not come up.
+        UserError: there is no such cluster.
     """
-    if str(hostfile.launcher) != "local":
-        yield partial(make, hostfile)
-        return
-    stay = Stay(cluster="", host="", slots=None, idle_s=_HELD_IDLE_S)
-    launcher = LocalLauncher(log_dir, api_keys, stay)
-    started: list[LocalNode] = []
-
-    async def start(host: str, index: int) -> None:
-        started.append(await launcher.start(host, index))
-
-    try:
-        try:
-            async with asyncio.TaskGroup() as group:
-                for index, host in enumerate(hostfile.hosts):
-                    group.create_task(start(host.address, index))
-        except ExceptionGroup as several:
-            raise several.exceptions[0] from None
-        nodes = [staying(node) for node in sorted(started, key=lambda node: node.index)]
-        yield lambda log_dir, api_keys: AttachLauncher(nodes, log_dir, api_keys)
-    finally:
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.shield(asyncio.gather(*(node.stop() for node in started)))
-
-
-def staying(node: LocalNode, *, slots: int | None = None) -> StayingNode:
-    """A node on this machine, as one that stays."""
-    return StayingNode(
-        host=node.host,
-        target=node.target,
-        pid=node.process.pid,
-        log=node.log,
-        folder=str(node.folder),
-        local=True,
-        slots=slots,
-    )
+    return AttachLauncher(registry(cluster).read().nodes, log_dir, api_keys, cluster)

@@ -1,7 +1,8 @@
 """The clusters of this user that stay: one folder each, for their owner alone.
 
 They lie in `$XDG_STATE_HOME/agentsim/clusters/NAME/` (`~/.local/state` where it is not set):
-`cluster.json`, `hostfile.yaml` as it was resolved, the cluster's certificates, `logs/`.
+`cluster.json`, `hosts.yaml` as the hostfile was resolved, `hostfile.yaml` for runs, the cluster's
+certificates, `logs/`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +57,7 @@ class Staying(Struct, frozen=True):
         version: of agentsim.
         started: UTC, ISO 8601.
         nodes: in the order of the hostfile.
+        drained: hosts that take no new runs.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Staying(Struct, frozen=True):
     launcher: str
     idle_s: float
     nodes: list[StayingNode]
+    drained: list[str] = []
     format: int = _FORMAT
 
 
@@ -80,7 +83,7 @@ class Registry:
 
     @property
     def hostfile(self) -> Path:
-        """As it was resolved; a scenario's `hosts` may name it."""
+        """For runs: with the hosts that take new ones."""
         return self.path / "hostfile.yaml"
 
     @property
@@ -108,21 +111,32 @@ class Registry:
         """Keep what is known of the cluster."""
         _write(self.path / "cluster.json", msgspec.json.format(msgspec.json.encode(staying)))
 
-    def write_hostfile(self, hostfile: Hostfile) -> None:
-        """Keep the hostfile."""
-        text = yaml.safe_dump(hostfile.model_dump(mode="json"), sort_keys=False)
-        _write(self.hostfile, text.encode())
+    def write_hosts(self, hostfile: Hostfile, drained: Collection[str] = ()) -> None:
+        """Keep the hostfile, and write the one for runs."""
+        self._write_yaml(self.path / "hosts.yaml", hostfile)
+        open_ = [host for host in hostfile.hosts if host.address not in drained]
+        if not open_:
+            self.hostfile.unlink(missing_ok=True)
+            return
+        enough = hostfile.minimum_hosts and min(hostfile.minimum_hosts, len(open_))
+        changes = {"hosts": open_, "minimum_hosts": enough, "cluster": self.name}
+        self._write_yaml(self.hostfile, hostfile.model_copy(update=changes))
 
-    def read_hostfile(self) -> Hostfile:
-        """The hostfile.
+    def read_hosts(self) -> Hostfile:
+        """The hostfile, as `write_hosts` was given it.
 
         Raises:
             UserError: it cannot be read.
         """
+        path = self.path / "hosts.yaml"
         try:
-            return Hostfile.model_validate(yaml.safe_load(self.hostfile.read_bytes()))
+            return Hostfile.model_validate(yaml.safe_load(path.read_bytes()))
         except (OSError, ValueError, yaml.YAMLError) as error:
-            raise UserError(f"{self.hostfile}: cannot be read: {error}") from error
+            raise UserError(f"{path}: cannot be read: {error}") from error
+
+    def _write_yaml(self, path: Path, hostfile: Hostfile) -> None:
+        data = hostfile.model_dump(mode="json", exclude_defaults=True)
+        _write(path, yaml.safe_dump(data, sort_keys=False).encode())
 
     def write_secret(self, name: str, data: bytes) -> None:
         """Keep a certificate or a key."""
@@ -187,6 +201,22 @@ def create(name: str) -> Registry:
         raise UserError(f"{new.path}: cannot be made: {error.strerror}") from error
     new.logs.mkdir(mode=0o700)
     return new
+
+
+def hostfile_of(name: str) -> Path:
+    """The hostfile for runs on a cluster.
+
+    Raises:
+        UserError: there is no such cluster, or all of its hosts are drained.
+    """
+    known = registry(name)
+    known.read()
+    if not known.hostfile.exists():
+        raise UserError(
+            f"cluster {name} takes no new runs: all of its hosts are drained; to change that: "
+            f"agentsim cluster drain HOST --undo --name {name}"
+        )
+    return known.hostfile
 
 
 def names() -> list[str]:

@@ -113,7 +113,7 @@ async def add(name: str, hosts: Sequence[Host], slots: int | None) -> list[Stayi
         twice = [host.address for host in hosts if host.address in there]
         if twice:
             raise UserError(f"cluster {name} has {', '.join(twice)} already")
-        before = known.read_hostfile()
+        before = known.read_hosts()
         after = before.model_copy(update={"hosts": [*before.hosts, *hosts]})
         terms = Terms(staying.idle_s, slots)
         return (await _begin(known, staying, after, hosts, terms)).nodes[len(staying.nodes) :]
@@ -150,13 +150,21 @@ def node_of(staying: Staying, host: str) -> StayingNode:
     raise UserError(f"cluster {staying.name} has no host {host}; it has: {hosts}")
 
 
-async def drain(node: StayingNode, *, on: bool) -> str:
-    """Let a node take no new runs, or take them again; what it did.
+async def drain(name: str, host: str, *, on: bool) -> str:
+    """Let a host take no new runs, or take them again; what it did.
 
     Raises:
+        UserError: the cluster has no such host.
         LaunchError: it does not answer.
     """
-    return (await tell(node, Drain(on), Carried, ANSWER_S)).what
+    known = registry.registry(name)
+    with known.locked():
+        staying = known.read()
+        what = (await tell(node_of(staying, host), Drain(on), Carried, ANSWER_S)).what
+        drained = sorted({*staying.drained, host} if on else set(staying.drained) - {host})
+        known.write(msgspec.structs.replace(staying, drained=drained))
+        known.write_hosts(known.read_hosts(), drained)
+    return what
 
 
 async def read_log(node: StayingNode, offset: int) -> LogPart:
@@ -253,7 +261,7 @@ async def _begin(
         begun.sort(key=lambda one: one.index)
         nodes = [*staying.nodes, *(one.node for one in begun)]
         staying = msgspec.structs.replace(staying, nodes=nodes)
-        known.write_hostfile(hostfile)
+        known.write_hosts(hostfile, staying.drained)
         known.write(staying)
         await asyncio.gather(*(one.keep() for one in begun))
     except BaseException:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agentsim.config import load_hostfile
 from agentsim.config.hostfile import Host, Hostfile
 from agentsim.errors import UserError
 from agentsim.launch import registry
@@ -31,10 +32,10 @@ def mode(path: Path) -> int:
 def test_what_is_written_is_read_and_for_the_owner_alone(state: Path) -> None:
     new = registry.create("lab")
     new.write(staying())
-    new.write_hostfile(Hostfile(hosts=[Host(address="one", workers=3)]))
+    new.write_hosts(Hostfile(hosts=[Host(address="one", workers=3)]))
     new.write_secret("key.pem", b"secret")
     assert registry.registry("lab").read() == staying()
-    assert registry.registry("lab").read_hostfile().hosts[0].workers == 3
+    assert registry.registry("lab").read_hosts().hosts[0].workers == 3
     assert registry.names() == ["lab"]
     assert mode(state / "lab") == 0o700
     assert {mode(path) for path in (state / "lab").iterdir() if path.is_file()} == {0o600}
@@ -77,3 +78,28 @@ def test_one_command_changes_a_cluster_at_a_time() -> None:
         pass
     with known.locked():
         pass
+
+
+def test_runs_use_the_hosts_that_are_not_drained() -> None:
+    new = registry.create("lab")
+    new.write(staying())
+    hosts = [Host(address="one", workers=3), Host(address="two")]
+    new.write_hosts(Hostfile(hosts=hosts), drained=["one"])
+    loaded = load_hostfile(registry.hostfile_of("lab"))
+    assert (loaded.cluster, [host.address for host in loaded.hosts]) == ("lab", ["two"])
+    assert new.read_hosts().hosts == hosts
+    new.write_hosts(new.read_hosts(), drained=["one", "two"])
+    with pytest.raises(UserError, match="all of its hosts are drained"):
+        registry.hostfile_of("lab")
+
+
+def test_the_hostfile_of_every_launcher_can_be_read_again() -> None:
+    new = registry.create("lab")
+    new.write(staying())
+    for hostfile in (
+        Hostfile(),
+        Hostfile(launcher="ssh", hosts=[Host(address="a"), Host(address="b")], minimum_hosts=2),
+    ):
+        new.write_hosts(hostfile)
+        loaded = load_hostfile(registry.hostfile_of("lab"))
+        assert loaded == hostfile.model_copy(update={"cluster": "lab"})
