@@ -17,6 +17,9 @@ Sessions = Annotated[int | None, typer.Option(help=f"{_WHAT} sessions.")]
 Rounds = Annotated[int | None, typer.Option(help=f"{_WHAT} rounds.")]
 Seed = Annotated[int | None, typer.Option(help=f"{_WHAT} seed.")]
 Hosts = Annotated[Path | None, typer.Option(help="A hostfile.")]
+Cluster = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Nodes that stay; see `agentsim cluster up`.")
+]
 Workers = Annotated[int | None, typer.Option(help="Worker processes on each host.")]
 Set = Annotated[
     list[str] | None,
@@ -59,3 +62,19 @@ def run_at(path: Path) -> Path:
     except ResultsError as error:
         raise UserError(str(error)) from None
     return path
+
+
+def hosts_of(hosts: Path | None, cluster: str | None) -> Path | None:
+    """The hostfile that the command line names, if any.
+
+    Raises:
+        UserError: it names two, or a cluster that is not there.
+    """
+    if cluster is None:
+        return hosts
+    from agentsim.errors import UserError
+    from agentsim.launch.registry import hostfile_of
+
+    if hosts is not None:
+        raise UserError("--hosts and --cluster both say where to run; give one of them")
+    return hostfile_of(cluster)

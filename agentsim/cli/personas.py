@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agentsim.cli.failures import ErrorFormat, told_as
+from agentsim.cli.flags import Cluster, hosts_of
 
 if TYPE_CHECKING:
     from agentsim.cli.live import Live
@@ -45,6 +46,7 @@ def personas(
         ),
     ] = None,
     hosts: Annotated[Path | None, typer.Option(help="A hostfile.")] = None,
+    cluster: Cluster = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress, only the end.")] = False,
     error_format: Annotated[
         ErrorFormat,
@@ -61,7 +63,7 @@ def personas(
 
     with told_as(error_format):
         overrides = [*_model_flag(model), *(split_set(text) for text in set_ or ())]
-        loaded = load_population(population, overrides=overrides, hosts=hosts)
+        loaded = load_population(population, overrides=overrides, hosts=hosts_of(hosts, cluster))
         order = Order(loaded.population, number, sessions, seed, loaded.hostfile, out)
         sys.exit(_make(order, quiet=quiet))
 

@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 
 from agentsim.cli.failures import ErrorFormat, told_as
-from agentsim.cli.flags import overrides
+from agentsim.cli.flags import Cluster, hosts_of, overrides
 
 
 def resume(
     run: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
     hosts: Annotated[Path | None, typer.Option(help="Another hostfile.")] = None,
+    cluster: Cluster = None,
     workers: Annotated[int | None, typer.Option(help="Worker processes on each host.")] = None,
     set_: Annotated[
         list[str] | None,
@@ -43,7 +44,7 @@ def resume(
             go_on(
                 run,
                 limits,
-                hosts=hosts,
+                hosts=hosts_of(hosts, cluster),
                 workers=workers,
                 retry_failed=retry_failed,
                 quiet=quiet,

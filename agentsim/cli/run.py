@@ -11,6 +11,7 @@ import typer
 from agentsim.cli.failures import ErrorFormat, told_as
 from agentsim.cli.flags import (
     Agents,
+    Cluster,
     Errors,
     File,
     Hosts,
@@ -19,6 +20,7 @@ from agentsim.cli.flags import (
     Sessions,
     Set,
     Workers,
+    hosts_of,
     overrides,
 )
 
@@ -30,6 +32,7 @@ def run(
     rounds: Rounds = None,
     seed: Seed = None,
     hosts: Hosts = None,
+    cluster: Cluster = None,
     workers: Workers = None,
     set_: Set = None,
     out: Annotated[
@@ -54,7 +57,7 @@ def run(
             execute(
                 file,
                 changed,
-                hosts=hosts,
+                hosts=hosts_of(hosts, cluster),
                 workers=workers,
                 out=out,
                 resume=resume,
