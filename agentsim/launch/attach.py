@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentsim.errors import AgentsimError, LaunchError
-from agentsim.launch.control import ANSWER_S, NoAnswer, tell
+from agentsim.launch.control import ANSWER_S, NoAnswer, Owner
 from agentsim.launch.registry import StayingNode, registry
 from agentsim.rpc.certificates import Identity
 from agentsim.rpc.staying import Carried, EndRun, Opened, OpenRun
@@ -28,6 +28,7 @@ class AttachedNode:
     log: str
     run_id: str
     node: StayingNode
+    owner: Owner
     identity: Identity | None = None
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -41,7 +42,7 @@ class AttachedNode:
         if self.gone.is_set():
             return
         try:
-            await tell(self.node, EndRun(self.run_id), Carried, grace_s + ANSWER_S, self.identity)
+            await self.owner.tell(self.node, EndRun(self.run_id), Carried, grace_s + ANSWER_S)
         except AgentsimError as error:
             # Its lease ends it.
             _log.warning("the run could not be ended at %s: %s", self.host, error)
@@ -57,7 +58,7 @@ class AttachLauncher:
         log_dir: the run's; nodes on this machine have their workers log there.
         api_keys: of model endpoints, by the name of their variable.
         cluster: its name; empty for nodes that this process holds.
-        identity: what nodes on other machines are shown.
+        owner: gives them commands.
         lease_s: how long the run lives at a node without its orchestrator.
     """
 
@@ -65,7 +66,7 @@ class AttachLauncher:
     log_dir: Path
     api_keys: Mapping[str, str] = field(default_factory=dict)
     cluster: str = ""
-    identity: Identity | None = None
+    owner: Owner = field(default_factory=Owner)
     lease_s: float = 60.0
 
     async def start(self, host: str, index: int) -> AttachedNode:
@@ -82,7 +83,8 @@ class AttachLauncher:
             lease_s=self.lease_s,
         )
         try:
-            opened = await tell(node, command, Opened, ANSWER_S, self._identity_for(node))
+            opened = await self.owner.tell(node, command, Opened)
+            await self.owner.renew(node)
         except NoAnswer as error:
             if not self.cluster:
                 raise
@@ -90,8 +92,8 @@ class AttachLauncher:
                 f"{error}. To see all hosts: agentsim cluster status --name {self.cluster}"
             ) from None
         log = node.log if node.local else opened.log_dir
-        identity = self._identity_for(node)
-        return AttachedNode(host, node.target, log, command.run_id, node, identity)
+        shown = self.owner.shown_to(node)
+        return AttachedNode(host, node.target, log, command.run_id, node, self.owner, shown)
 
     def _node(self, host: str, index: int) -> StayingNode:
         """The node of a host: the one at this place, where several have its name."""
@@ -101,9 +103,6 @@ class AttachLauncher:
             raise LaunchError(f"cluster {self.cluster} has no host {host}; it has: {there}")
         at_place = [node for node in self.nodes[index : index + 1] if node.host == host]
         return (at_place or named)[0]
-
-    def _identity_for(self, node: StayingNode) -> Identity | None:
-        return None if node.local else self.identity
 
 
 def attach_to(cluster: str, log_dir: Path, api_keys: Mapping[str, str]) -> AttachLauncher:
@@ -117,4 +116,6 @@ def attach_to(cluster: str, log_dir: Path, api_keys: Mapping[str, str]) -> Attac
     Raises:
         UserError: there is no such cluster.
     """
-    return AttachLauncher(registry(cluster).read().nodes, log_dir, api_keys, cluster)
+    known = registry(cluster)
+    owner = Owner(known.authority())
+    return AttachLauncher(known.read().nodes, log_dir, api_keys, cluster, owner)

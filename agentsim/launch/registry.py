@@ -15,6 +15,7 @@ import shutil
 import tempfile
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
@@ -23,9 +24,12 @@ from msgspec import Struct
 
 from agentsim.config.hostfile import Hostfile
 from agentsim.errors import UserError
+from agentsim.rpc.certificates import Authority
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _FORMAT = 1
+# Longer than any cluster should stay; certificates that it signs are renewed with each run.
+_AUTHORITY_VALID = timedelta(days=400)
 
 
 class StayingNode(Struct, frozen=True):
@@ -138,9 +142,26 @@ class Registry:
         data = hostfile.model_dump(mode="json", exclude_defaults=True)
         _write(path, yaml.safe_dump(data, sort_keys=False).encode())
 
-    def write_secret(self, name: str, data: bytes) -> None:
-        """Keep a certificate or a key."""
-        _write(self.path / name, data)
+    def make_authority(self) -> Authority:
+        """A new authority for the cluster; its key is kept here and nowhere else."""
+        authority = Authority.create(self.name, _AUTHORITY_VALID)
+        _write(self.path / "ca.pem", authority.certificate)
+        _write(self.path / "ca.key", authority.key)
+        return authority
+
+    def authority(self) -> Authority | None:
+        """What signs the certificates of the cluster; None when all of it is on this machine.
+
+        Raises:
+            UserError: its files cannot be read.
+        """
+        certificate, key = self.path / "ca.pem", self.path / "ca.key"
+        try:
+            return Authority.load(certificate.read_bytes(), key.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise UserError(f"{self.path}: its certificates cannot be read: {error}") from error
 
     def remove(self) -> None:
         """Forget the cluster."""

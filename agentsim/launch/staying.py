@@ -17,7 +17,7 @@ import psutil
 from agentsim.config.hostfile import Host, Hostfile
 from agentsim.errors import AgentsimError, LaunchError, UserError
 from agentsim.launch import registry
-from agentsim.launch.control import ANSWER_S, NoAnswer, tell
+from agentsim.launch.control import NoAnswer, Owner
 from agentsim.launch.detached import Beginning, begin_locally
 from agentsim.launch.registry import Registry, Staying, StayingNode
 from agentsim.rpc.staying import (
@@ -122,9 +122,13 @@ async def add(name: str, hosts: Sequence[Host], slots: int | None) -> list[Stayi
 async def status(staying: Staying) -> list[HostStatus]:
     """How the nodes of a cluster are, in order; each has a few seconds to answer."""
 
+    owner = owner_of(staying)
+
     async def ask(node: StayingNode) -> HostStatus:
         try:
-            return HostStatus(node, await tell(node, Status(), NodeReport, ANSWER_S))
+            report = await owner.tell(node, Status(), NodeReport)
+            await owner.renew(node)
+            return HostStatus(node, report)
         except AgentsimError as error:
             problem = str(error)
             if node.local and not _is_node(node.pid):
@@ -135,6 +139,15 @@ async def status(staying: Staying) -> list[HostStatus]:
             return HostStatus(node, problem=problem)
 
     return list(await asyncio.gather(*map(ask, staying.nodes)))
+
+
+def owner_of(staying: Staying) -> Owner:
+    """Who gives commands to a cluster's nodes.
+
+    Raises:
+        UserError: its certificates cannot be read.
+    """
+    return Owner(registry.registry(staying.name).authority())
 
 
 def node_of(staying: Staying, host: str) -> StayingNode:
@@ -160,20 +173,20 @@ async def drain(name: str, host: str, *, on: bool) -> str:
     known = registry.registry(name)
     with known.locked():
         staying = known.read()
-        what = (await tell(node_of(staying, host), Drain(on), Carried, ANSWER_S)).what
+        what = (await owner_of(staying).tell(node_of(staying, host), Drain(on), Carried)).what
         drained = sorted({*staying.drained, host} if on else set(staying.drained) - {host})
         known.write(msgspec.structs.replace(staying, drained=drained))
         known.write_hosts(known.read_hosts(), drained)
     return what
 
 
-async def read_log(node: StayingNode, offset: int) -> LogPart:
-    """A part of a node's log; of one that does not answer, from its file if that is here.
+async def read_log(owner: Owner, node: StayingNode, offset: int) -> LogPart:
+    """A part of a node's log.
 
     Raises:
         AgentsimError: it does not answer, or the log cannot be read.
     """
-    return await tell(node, ReadLog(offset), LogPart, ANSWER_S)
+    return await owner.tell(node, ReadLog(offset), LogPart)
 
 
 async def stop_run(staying: Staying, run: str) -> dict[str, str]:
@@ -198,8 +211,9 @@ async def stop_run(staying: Staying, run: str) -> dict[str, str]:
     why = "the run was ended by `agentsim cluster stop`"
 
     async def end(node: StayingNode, run_id: str) -> str:
-        return (await tell(node, EndRun(run_id, why), Carried, _END_S)).what
+        return (await owner.tell(node, EndRun(run_id, why), Carried, _END_S)).what
 
+    owner = owner_of(staying)
     ended = await asyncio.gather(*(end(node, run_id) for node, run_id in found))
     return {node.host: what for (node, _), what in zip(found, ended, strict=True)}
 
@@ -221,11 +235,11 @@ async def down(name: str, *, forget: bool = False) -> Ended:
     known = registry.registry(name)
     with known.locked():
         staying = known.read()
-        ended = Ended()
+        ended, owner = Ended(), owner_of(staying)
 
         async def end(node: StayingNode) -> None:
             try:
-                ended.hosts[node.host] = await _end(node)
+                ended.hosts[node.host] = await _end(owner, node)
             except AgentsimError as error:
                 ended.hosts[node.host] = str(error)
                 ended.left.append(node)
@@ -270,14 +284,14 @@ async def _begin(
     return staying
 
 
-async def _end(node: StayingNode) -> str:
+async def _end(owner: Owner, node: StayingNode) -> str:
     """End a node; what it ended.
 
     Raises:
         LaunchError: it does not answer, and cannot be ended from here.
     """
     try:
-        what = (await tell(node, EndNode(), Carried, _END_S)).what
+        what = (await owner.tell(node, EndNode(), Carried, _END_S)).what
     except NoAnswer:
         if not node.local:
             raise

@@ -10,6 +10,7 @@ import typer
 from agentsim.cli.cluster.common import Json, Name, finish, the_cluster
 
 if TYPE_CHECKING:
+    from agentsim.launch.control import Owner
     from agentsim.launch.registry import StayingNode
 
 _LAST_BYTES = 16_384
@@ -26,18 +27,18 @@ def logs(
 
     The logs of a run's workers are in the run's directory.
     """
-    from agentsim.launch.staying import node_of
+    from agentsim.launch.staying import node_of, owner_of
 
-    node = node_of(the_cluster(name), host)
-    finish(_print(node, follow=follow, json=json))
+    staying = the_cluster(name)
+    finish(_print(owner_of(staying), node_of(staying, host), follow=follow, json=json))
 
 
-async def _print(node: StayingNode, *, follow: bool, json: bool) -> None:
+async def _print(owner: Owner, node: StayingNode, *, follow: bool, json: bool) -> None:
     from agentsim.launch.staying import read_log
 
     offset, rest = -_LAST_BYTES, b""
     while True:
-        part = await read_log(node, offset)
+        part = await read_log(owner, node, offset)
         lines = (rest + part.data).split(b"\n")
         rest = lines.pop()
         for line in lines:
