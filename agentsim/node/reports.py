@@ -116,7 +116,7 @@ class Reporter:
         workers = []
         for worker, (pid, agents) in run.node.workers.running().items():
             usage = self._vitals.process(pid)
-            silent = silent_s.get(worker, now - run.opened_s)
+            silent = silent_s.get(worker, 0.0)  # one that starts is not silent yet
             workers.append(WorkerReport(worker, pid, agents, usage.cpu, usage.memory_bytes, silent))
         return RunReport(
             run_id=run.run_id,

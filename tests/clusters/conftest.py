@@ -41,6 +41,7 @@ class Lab:
         return json.loads((self.folder / "cluster.json").read_text())["nodes"]  # type: ignore[no-any-return]
 
     def status(self, code: int = 0) -> dict[str, Any]:
+        """Of the cluster; the code is 1 when something is not healthy."""
         out, _ = self.program.run("cluster", "status", "--json", code=code)
         return json.loads(out)[0]  # type: ignore[no-any-return]
 
