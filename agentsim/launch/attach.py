@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agentsim.config.hostfile import Host, Hostfile
 from agentsim.errors import AgentsimError, LaunchError
 from agentsim.launch.control import ANSWER_S, NoAnswer, Owner
 from agentsim.launch.registry import StayingNode, registry
 from agentsim.rpc.certificates import Identity
-from agentsim.rpc.staying import Carried, EndRun, Opened, OpenRun
+from agentsim.rpc.staying import Carried, EndRun, Here, Opened, OpenRun
 from agentsim.version import __version__
 
 _log = logging.getLogger(__name__)
@@ -89,7 +90,7 @@ class AttachLauncher:
             if not self.cluster:
                 raise
             raise LaunchError(
-                f"{error}. To see all hosts: agentsim cluster status --name {self.cluster}"
+                f"{error}; to see all hosts: agentsim cluster status --name {self.cluster}"
             ) from None
         log = node.log if node.local else opened.log_dir
         shown = self.owner.shown_to(node)
@@ -119,3 +120,42 @@ def attach_to(cluster: str, log_dir: Path, api_keys: Mapping[str, str]) -> Attac
     known = registry(cluster)
     owner = Owner(known.authority())
     return AttachLauncher(known.read().nodes, log_dir, api_keys, cluster, owner)
+
+
+async def answering(hostfile: Hostfile, notice: Callable[[str], None]) -> Hostfile:
+    """The hostfile with the hosts of its cluster that answer.
+
+    Args:
+        hostfile: it names a cluster.
+        notice: is told of hosts that are left out.
+
+    Raises:
+        UserError: there is no such cluster.
+        LaunchError: too few answer.
+    """
+    assert hostfile.cluster is not None
+    known = registry(hostfile.cluster)
+    owner, nodes = Owner(known.authority()), {node.host: node for node in known.read().nodes}
+
+    async def problem(host: Host) -> str:
+        node = nodes.get(host.address)
+        if node is None:
+            return f"cluster {hostfile.cluster} has no host {host.address}"
+        try:
+            await owner.tell(node, Here(), Carried)
+        except AgentsimError as error:
+            return str(error)
+        return ""
+
+    problems = await asyncio.gather(*map(problem, hostfile.hosts))
+    bad = [what for what in problems if what]
+    good = [host for host, what in zip(hostfile.hosts, problems, strict=True) if not what]
+    if not bad:
+        return hostfile
+    if len(good) < (hostfile.minimum_hosts or len(hostfile.hosts)):
+        raise LaunchError(
+            "\n".join([*bad, f"to see all hosts: agentsim cluster status --name {known.name}"])
+        )
+    for what in bad:
+        notice(f"goes without a host: {what}")
+    return hostfile.model_copy(update={"hosts": good})

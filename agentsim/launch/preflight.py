@@ -15,6 +15,7 @@ import msgspec
 from agentsim.config.hostfile import Host, Hostfile
 from agentsim.errors import AgentsimError, LaunchError, UserError
 from agentsim.launch import far
+from agentsim.launch.attach import answering
 from agentsim.launch.connection import Connection, Problem
 from agentsim.version import __version__
 
@@ -90,6 +91,8 @@ async def usable(hostfile: Hostfile, watcher: Watcher) -> Hostfile:
         UserError: something that the user gave is wrong, at all hosts that fail.
         LaunchError: too few hosts can be used; says of each what is wrong with it.
     """
+    if hostfile.cluster is not None:
+        return await answering(hostfile, watcher.notice)
     if hostfile.launcher != "ssh":
         return hostfile
     count = len(hostfile.hosts)

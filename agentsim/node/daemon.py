@@ -33,6 +33,7 @@ from agentsim.rpc.staying import (
     Drain,
     EndNode,
     EndRun,
+    Here,
     LogPart,
     NodeReport,
     Opened,
@@ -139,6 +140,8 @@ class Daemon:
                     return await self._open(command)
                 case EndRun():
                     return await self._end(command)
+                case Here():
+                    return Carried()
                 case Status():
                     return await self._report()
                 case Drain():

@@ -69,6 +69,10 @@ class EndRun(Struct, frozen=True, tag=True):
     why: str = ""
 
 
+class Here(Struct, frozen=True, tag=True):
+    """Say that it is there."""
+
+
 class Status(Struct, frozen=True, tag=True):
     """Say how it goes; the answer is a `NodeReport`."""
 
@@ -99,7 +103,7 @@ class EndNode(Struct, frozen=True, tag=True):
     """End the node, its runs and its model servers."""
 
 
-Command = OpenRun | EndRun | Status | Drain | ReadLog | Renew | EndNode
+Command = OpenRun | EndRun | Here | Status | Drain | ReadLog | Renew | EndNode
 
 
 # --- answers
