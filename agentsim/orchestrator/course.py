@@ -206,14 +206,17 @@ class Course:
                 yield board, observations
 
     def past(self, session: int) -> Iterator[tuple[list[Observation], RecordedAttempts]]:
-        """Settled rounds of markets that go on, in order: what was told, and their attempts."""
+        """Rounds of markets that go on, in order: what was told, and their attempts.
+
+        The open one is among them: who has acted in it will not be asked, but has to remember.
+        """
         told = self._sessions[session]
         at = {board.market: board.round for board in self._rounds.open(session)}
         for round in sorted(told.observations):
             observations = [
                 observation
                 for observation in told.observations[round]
-                if round < at.get(observation.group - 1 if told.grouping.separate else 0, 0)
+                if round <= at.get(observation.group - 1 if told.grouping.separate else 0, 0)
             ]
             if observations:
                 yield observations, told.recorded[round]
