@@ -28,8 +28,15 @@ class Program:
 
     def begin(self, *args: str | Path, **options: Any) -> subprocess.Popen[str]:
         """Start it and go on."""
+        return self._begin(["-m", "agentsim", *map(str, args)], **options)
+
+    def begin_python(self, code: str, *args: str) -> subprocess.Popen[str]:
+        """Start a program of a test's own."""
+        return self._begin(["-c", code, *args], env={"PYTHONPATH": str(ROOT)})
+
+    def _begin(self, args: Sequence[str], **options: Any) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "agentsim", *map(str, args)],
+            [sys.executable, *args],
             env={**self.env, **options.pop("env", {})},
             cwd=self.folder,
             stdin=subprocess.DEVNULL,

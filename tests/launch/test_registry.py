@@ -33,7 +33,10 @@ def test_what_is_written_is_read_and_for_the_owner_alone(state: Path) -> None:
     new = registry.create("lab")
     new.write(staying())
     new.write_hosts(Hostfile(hosts=[Host(address="one", workers=3)]))
-    new.write_secret("key.pem", b"secret")
+    authority = new.make_authority()
+    again = registry.registry("lab").authority()
+    assert again is not None
+    assert (again.certificate, again.key) == (authority.certificate, authority.key)
     assert registry.registry("lab").read() == staying()
     assert registry.registry("lab").read_hosts().hosts[0].workers == 3
     assert registry.names() == ["lab"]
