@@ -18,6 +18,10 @@ class Sleeper(Agent):
         await asyncio.sleep(think_s)
         return think_s
 
+    def here(self) -> bool:
+        """Say that one is there."""
+        return True
+
 
 class Echo(Agent):
     """Says what it is told."""

@@ -14,6 +14,7 @@ import psutil
 
 _SAMPLE_S = 0.2
 _QUIET_S = 0.05
+_QUIET_LOOKS = 3
 _QUIET_CPU_S = 0.004
 
 
@@ -50,17 +51,26 @@ def _cpu_s(process: psutil.Process) -> float:
 def wait_until_quiet(limit_s: float) -> None:
     """Wait until this program and all that it has started have nothing to do.
 
+    On a busy machine nothing moves for a moment now and then: hence several looks.
+
     Args:
         limit_s: seconds after which the wait ends anyhow.
     """
     deadline = time.monotonic() + limit_s
-    before = cpu_s()
-    while time.monotonic() < deadline:
+    before, quiet = cpu_s(), 0
+    while time.monotonic() < deadline and quiet < _QUIET_LOOKS:
         time.sleep(_QUIET_S)
-        now = cpu_s()
-        if now - before < _QUIET_CPU_S + _QUIET_CPU_S * len(children()):
-            return
+        now, programs = cpu_s(), children()
+        idle = now - before < _QUIET_CPU_S * (1 + len(programs))
+        quiet = quiet + 1 if idle and not any(map(_wants_cpu, programs)) else 0
         before = now
+
+
+def _wants_cpu(process: psutil.Process) -> bool:
+    try:
+        return process.status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
+    except psutil.Error:
+        return False
 
 
 def memory() -> dict[str, int]:

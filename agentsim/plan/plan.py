@@ -9,6 +9,7 @@ from typing import Any
 from agentsim.config.hostfile import Hostfile
 from agentsim.config.models import LANGUAGE_MODELS
 from agentsim.config.scenario import Scenario
+from agentsim.plan.memory import Memory, expected
 
 # Agents that are under way at once, over all sessions. Scripted players are limited by memory;
 # language models by their endpoints, and a run that is cut should have whole sessions to show.
@@ -46,12 +47,14 @@ class RunPlan:
         shards: in order of agents; a worker without agents has none.
         sessions_at_once: sessions that are played side by side.
         actions: rows that a whole run has.
+        memory: what it is expected to take; None for what plays no game.
     """
 
     hosts: tuple[HostPlan, ...]
     shards: tuple[Shard, ...]
     sessions_at_once: int
     actions: int
+    memory: Memory | None = None
 
     @property
     def workers(self) -> int:
@@ -69,11 +72,20 @@ def make(scenario: Scenario, hostfile: Hostfile) -> RunPlan:
     workers = sum(host.workers for host in hosts)
     language = isinstance(scenario.model, LANGUAGE_MODELS)
     active = _ACTIVE_LANGUAGE if language else _ACTIVE_SCRIPTED
+    shards = _shards(scenario.agents, workers)
+    at_once = max(1, min(scenario.sessions, active // scenario.agents))
     return RunPlan(
         hosts=hosts,
-        shards=_shards(scenario.agents, workers),
-        sessions_at_once=max(1, min(scenario.sessions, active // scenario.agents)),
+        shards=shards,
+        sessions_at_once=at_once,
         actions=scenario.agents * scenario.sessions * scenario.rounds,
+        memory=expected(
+            scenario,
+            hosted=[shard.count for shard in shards],
+            nodes=len(hosts),
+            idle=workers - len(shards),
+            sessions_at_once=at_once,
+        ),
     )
 
 
