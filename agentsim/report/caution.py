@@ -47,6 +47,23 @@ def warnings(summary: Data, manifest: Data) -> Iterator[str]:
         yield f"a {size} model proves the plumbing, not a hypothesis"
 
 
+def survived(summary: Data) -> str:
+    """What happened to a run and changed no result; empty when nothing did."""
+    run = summary["run"]
+    parts = []
+    if resumes := run.get("resumes"):
+        parts.append(f"gone on with {_times(resumes)}")
+    if lost := run.get("restarts", 0) + run.get("moves", 0):
+        parts.append(f"{lost} lost {'worker' if lost == 1 else 'workers'} replaced")
+    if stale := run.get("stale"):
+        parts.append(f"{stale} late {'message' if stale == 1 else 'messages'} dropped")
+    return "; ".join(parts)
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")
+
+
 def replayed(summary: Data) -> str:
     """How far a replay asked what was asked in the run that it replays; empty for other runs."""
     replay = summary.get("replay")

@@ -81,10 +81,10 @@ def _trust(summary: Data, manifest: Data) -> list[RenderableType]:
     if missing:
         line.append_text(Text(f"; {missing}", "yellow"))
     warnings = caution.warnings(summary, manifest)
-    replayed = caution.replayed(summary)
+    facts = [caution.replayed(summary), caution.survived(summary)]
     return [
         line,
-        *([Text(replayed)] if replayed else []),
+        *(Text(fact) for fact in facts if fact),
         *(Text(warning, "yellow") for warning in warnings),
     ]
 

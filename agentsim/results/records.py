@@ -37,7 +37,7 @@ class RunEnd(Struct, frozen=True):
     Attributes:
         state: finished, failed or interrupted.
         reason: why it did not finish, one line; empty when it did.
-        wall_s: from the first round's start to the end, this incarnation's only.
+        wall_s: from the start to the end, of this start alone.
         cpu_s: of all processes of the run, as far as known; None when not.
         ended: UTC, ISO 8601.
     """

@@ -1,7 +1,8 @@
 """summary.json: counts and statistics of a run, computed from its tables.
 
     run            id, name, state (finished | failed | interrupted | running), reason, started,
-                   wall_s, cpu_s, rounds_expected and rounds_settled (over all sessions)
+                   wall_s, cpu_s (of all starts that ended in order), rounds_expected and
+                   rounds_settled (over all sessions), and what happened: see `story`
     actions        expected (agents x rounds x sessions of the scenario), settled (rows there are),
                    valid, missing (of those settled), valid_share, statuses (final ones)
     attempts       total, by_attempt: [{attempt (from 1), statuses}, ...]
@@ -44,6 +45,7 @@ from agentsim.results.records import RunEnd, from_json
 from agentsim.results.replayed import replay_summary
 from agentsim.results.statistics import bounds, moments, over_sessions
 from agentsim.results.storage import read_json, write_json
+from agentsim.results.story import story
 from agentsim.results.tally import (
     TOP_REASONS,
     RoundTally,
@@ -188,7 +190,7 @@ def _whole(
         statuses.update(row["statuses"])
     valid, settled = sum(row["valid"] for row in rounds), sum(row["n"] for row in rounds)
     pairs = scenario.get("rounds", 0) * scenario.get("sessions", 0)
-    wall_s = end.wall_s if end else None
+    told = story(directory)
     tokens = _tokens(tally)
     return {
         "run": {
@@ -197,10 +199,11 @@ def _whole(
             "state": state,
             "reason": end.reason if end else "",
             "started": manifest.get("created"),
-            "wall_s": wall_s,
-            "cpu_s": end.cpu_s if end else None,
+            "wall_s": told.wall_s,
+            "cpu_s": told.cpu_s,
             "rounds_expected": pairs,
             "rounds_settled": len(rounds),
+            **told.to_dict(),
         },
         "actions": {
             "expected": scenario.get("agents", 0) * pairs,
@@ -215,7 +218,7 @@ def _whole(
         "groups": groups,
         "over_sessions": _over_sessions(rounds),
         "tokens": tokens,
-        "tokens_per_s": tokens["completion"] / wall_s if tokens and wall_s else None,
+        "tokens_per_s": tokens["completion"] / told.wall_s if tokens and told.wall_s else None,
         "reasons": [
             {"status": status, "reason": reason, "count": count}
             for (status, reason), count in tally.reasons.most_common(TOP_REASONS)

@@ -31,6 +31,12 @@ def test_a_run_of_a_language_model_by_hand(tmp_path: Path) -> None:
         "cpu_s": 3.0,
         "rounds_expected": 1,
         "rounds_settled": 1,
+        "starts": 1,
+        "resumes": 0,
+        "restarts": 0,
+        "moves": 0,
+        "stale": 0,
+        "disk_full": 0,
     }
     assert summary["actions"] == {
         "expected": 5,
