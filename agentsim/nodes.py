@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 from pydantic import BaseModel
@@ -113,6 +114,18 @@ class Nodes:
     def endpoints(self, model: str = PLAYERS) -> list[str]:
         """Base URLs of a model's servers, of all hosts."""
         return [url for ready in self._serving(model) for url in ready.endpoints]
+
+    def models(self) -> dict[str, list[dict[str, Any]]]:
+        """What is known of the models that are served, by name, for each host: its endpoints,
+        whether they enforce schemas, the file of weights, and what the servers say of the model.
+        """
+        known: dict[str, list[dict[str, Any]]] = {}
+        for place in self.alive():
+            node = self._nodes[place]
+            for name, ready in node.models.items():
+                facts = {"host": node.plan.address, **msgspec.to_builtins(ready)}
+                known.setdefault(name, []).append(facts)
+        return known
 
     def places(self, model: str) -> list[int]:
         """How many requests the model's servers take at once, for each node."""

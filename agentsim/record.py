@@ -216,6 +216,7 @@ def _facts(loaded: Loaded | LoadedWorkflow, plan: RunPlan, run_id: str) -> RunFa
         run_id=run_id,
         scenario=loaded.scenario.model_dump(mode="json"),
         files=loaded.files,
+        overrides=loaded.overrides,
         population=None if loaded.population is None else loaded.population.model_dump(mode="json"),
         hosts=loaded.hostfile.model_dump(mode="json"),
         plan=plan.to_dict(),
@@ -231,6 +232,7 @@ def _facts_of_game(loaded: Loaded, plan: RunPlan, run_id: str) -> RunFacts:
         run_id=run_id,
         scenario=scenario.model_copy(update={"game": game}).model_dump(mode="json"),
         files=loaded.files,
+        overrides=loaded.overrides,
         rule={
             "low": rule.low,
             "high": rule.high,

@@ -68,8 +68,10 @@ async def run(
             starter = launcher(logs, api_keys)
         async with open_nodes(run_plan, starter, writes or plays, observer.notice) as nodes:
             await personas.write(loaded, record, nodes, observer)
+            models = nodes.models()
             if writes:
                 await nodes.serve(plays)
+                models |= nodes.models()
             if replayed:
                 await _replay(replayed, record, nodes, observer)
             observer.stage(f"placing {scenario.agents:,} agents")
@@ -79,7 +81,11 @@ async def run(
                 recorded=replayed.format if replayed else None,
                 before=read_manifest(path).get("reply_format"),
             )
-            record.note(endpoints=nodes.endpoints(), reply_format=format if plays else None)
+            record.note(
+                endpoints=nodes.endpoints(),
+                reply_format=format if plays else None,
+                models=models,
+            )
             await Play(
                 RunSpec(scenario, game, run_plan, record.model),
                 nodes,

@@ -27,6 +27,7 @@ class Loaded:
         files: the text of every file that was read, by absolute path.
         made: the file of personas that the scenario names in place of a population file; None if
             it does not.
+        overrides: what the command line or a sweep changed, `key=value` each.
     """
 
     scenario: Scenario
@@ -35,6 +36,7 @@ class Loaded:
     hostfile: Hostfile
     files: dict[str, str]
     made: MadePersonas | None = None
+    overrides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class LoadedWorkflow:
     Attributes:
         scenario: with what the command line changed.
         folder: the scenario's, where modules are found first.
-        population, hostfile, made: as of `Loaded`.
+        population, hostfile, made, overrides: as of `Loaded`.
         files: likewise, with the sources of the modules that the scenario names.
     """
 
@@ -54,6 +56,7 @@ class LoadedWorkflow:
     hostfile: Hostfile
     files: dict[str, str]
     made: MadePersonas | None = None
+    overrides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

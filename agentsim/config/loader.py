@@ -136,7 +136,12 @@ def load_runs(
     loaded = _load_one(reading, root, games, hosts, workers)
     if reading.findings or loaded is None:
         raise ConfigError(reading.sorted())
-    return loaded
+    return replace(loaded, overrides=_written(overrides))
+
+
+def _written(overrides: Iterable[flags.Override]) -> tuple[str, ...]:
+    """What the command line changed, as `--set` takes it."""
+    return tuple(f"{key}={text}" for key, text, _ in overrides)
 
 
 def _another(path: str | os.PathLike[str], found: str, expected: str) -> ConfigError:
@@ -163,6 +168,8 @@ def _load_sweep(
         for finding in own.findings:
             wrong.setdefault(finding, []).append(cell)
         if one is not None and not own.findings:
+            own_values = (f"{item.key}={item.written}" for item in cell.settings)
+            one = replace(one, overrides=(*_written(overrides), *own_values))
             loaded.append(LoadedCell(cell.number, cell.settings, one))
     reading.add(_of_cells(wrong, len(cells), sweep.lines(root)))
     if reading.findings or not loaded:
@@ -333,7 +340,8 @@ class _Reading:
         """
         self.names.append(path)
         try:
-            text = self.stored.get(os.path.realpath(path)) or read_text(path, path)
+            before = self.stored.get(os.path.realpath(path)) if self.stored else None
+            text = before or read_text(path, path)
         except Unreadable as error:
             finding = error.finding
             if named and not error.inside:

@@ -20,6 +20,8 @@ MAX_TOKENS_SANE = 100_000_000
 """A count of tokens above this in one reply is taken for a broken server."""
 _SEED_BITS = 31
 _MESSAGE_CHARACTERS = 300
+# Of a model in a listing: the same for all, or another one after each start.
+_UNTELLING = ("object", "created")
 _BROKEN_REASONS = frozenset({"error", "abort"})
 
 
@@ -47,13 +49,20 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One reply of a server, checked."""
+    """One reply of a server, checked.
+
+    Attributes:
+        model: the name under which the server answered; may be empty.
+        fingerprint: what the server calls its configuration; may be empty.
+    """
 
     text: str
     finish_reason: str
     prompt_tokens: int
     completion_tokens: int
     request_id: str
+    model: str = ""
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +118,8 @@ class _Whole(Struct):
     choices: list[_Choice]
     usage: _Usage | None = None
     id: str | None = None
+    model: Any = None
+    system_fingerprint: Any = None
 
 
 class _Listed(Struct):
@@ -204,6 +215,8 @@ def decode(body: bytes, *, content_type: str = "") -> Reply:
         prompt_tokens=_count(usage.prompt_tokens, "prompt_tokens"),
         completion_tokens=_count(usage.completion_tokens, "completion_tokens"),
         request_id=whole.id or "",
+        model=whole.model if isinstance(whole.model, str) else "",
+        fingerprint=whole.system_fingerprint if isinstance(whole.system_fingerprint, str) else "",
     )
 
 
@@ -265,6 +278,28 @@ def one_line(text: str) -> str:
     if len(line) > _MESSAGE_CHARACTERS:
         line = line[: _MESSAGE_CHARACTERS - 1] + "…"
     return line
+
+
+def model_facts(body: bytes, name: str) -> dict[str, str | float]:
+    """What a `/models` reply says of a model beside its name: texts and numbers, also those of its
+    `meta`, but not the times at which it was asked; nothing when it does not list the model, or
+    lists several and none of that name.
+    """
+    try:
+        data = msgspec.json.decode(body)["data"]
+        listed = [entry for entry in data if isinstance(entry, dict)]
+    except (msgspec.DecodeError, UnicodeError, KeyError, TypeError):
+        return {}
+    named = [entry for entry in listed if entry.get("id") == name] or listed
+    if len(named) != 1:
+        return {}
+    meta = named[0].get("meta")
+    facts = {**(meta if isinstance(meta, dict) else {}), **named[0]}
+    return {
+        one_line(key): one_line(value) if isinstance(value, str) else value
+        for key, value in facts.items()
+        if isinstance(value, str | int | float) and key not in _UNTELLING
+    }
 
 
 def model_names(body: bytes) -> list[str]:

@@ -87,6 +87,10 @@ class Endpoint:
         self._concurrency = concurrency
         self._max_bytes = _REPLY_BYTES + _BYTES_A_TOKEN * spec.max_tokens
         self.dialect = client.dialect_of(spec)
+        self.listed: dict[str, str | float] = {}
+        """What the server lists of the model; known after `models`."""
+        self.answers = self.fingerprint = ""
+        """Under which names the server answered when it was tried."""
 
     def __repr__(self) -> str:
         return f"Endpoint({self.url!r})"
@@ -178,8 +182,13 @@ class Endpoint:
         url = (self._base / "models").with_query(self._base.query)
         try:
             async with self._session.get(url, proxy=self._proxy, allow_redirects=False) as response:
-                content = await _read(response, self._max_bytes)
-                return response.status, client.model_names(content or b"")
+                content = await _read(response, self._max_bytes) or b""
+                facts = client.model_facts(content, self.spec.name)
+                self.listed = {
+                    key: self.clean(value) if isinstance(value, str) else value
+                    for key, value in facts.items()
+                }
+                return response.status, client.model_names(content)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
             return 0, []
 

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from agentsim.config.models import LanguageModel
 from agentsim.errors import ModelError
@@ -162,6 +162,24 @@ class EndpointPool:
         if remark:
             self._tell(endpoint, "remark", remark)
         return await probe.enforces_schema(endpoint, self._policy)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the servers say of the model and accept of requests, after `start`; equal ones once.
+
+        answers_as, fingerprint: of a first reply · listed: by `/models` · seed: whether it is sent.
+        """
+        facts = [
+            {
+                "answers_as": endpoint.answers,
+                "fingerprint": endpoint.fingerprint,
+                "listed": endpoint.listed,
+                "seed": endpoint.dialect.seed,
+            }
+            for endpoint in self._endpoints
+        ]
+        first = {key: value for key, value in facts[0].items() if value not in ("", {})}
+        return first if all(each == facts[0] for each in facts) else {"servers": facts}
 
     async def complete(self, request: Request) -> Completion:
         """Asks until there is a reply or the tries are used up.

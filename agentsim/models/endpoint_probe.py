@@ -52,6 +52,8 @@ async def check(endpoint: Endpoint, policy: RetryPolicy) -> str:
     if outcome.reply is None:
         line = _line(endpoint, outcome, names)
         raise UnreachableError(line) if outcome.again else ModelError(line)
+    endpoint.answers = endpoint.clean(outcome.reply.model)
+    endpoint.fingerprint = endpoint.clean(outcome.reply.fingerprint)
     if status == 200 and names and endpoint.spec.name not in names and not _embedded(endpoint):
         return (
             f"{endpoint.url} answers as model {endpoint.spec.name}, but lists only "

@@ -19,7 +19,7 @@ from agentsim.rpc.codec import decode, encode
 from agentsim.rpc.control import ModelReady, Recordings
 from agentsim.rpc.envelope import NODE, Envelope, Kind
 from agentsim.rpc.messages import Completion, Request
-from agentsim.serving import server_key
+from agentsim.serving import server_key, weights
 
 _log = logging.getLogger(__name__)
 # Completions that arrive within this time travel to who asked in one message.
@@ -148,12 +148,17 @@ class Models:
         if isinstance(spec, OpenAI):
             urls, concurrency = [spec.base_url], spec.concurrency
             api_key = self._api_keys.get(spec.api_key_env) if spec.api_key_env else None
+            file = None
         else:
-            server = await self._servers.acquire(self._user, spec)
+            # Beside the server, which reads the same file.
+            server, file = await asyncio.gather(
+                self._servers.acquire(self._user, spec), asyncio.to_thread(weights, spec)
+            )
             urls, api_key, concurrency = [server.base_url], server.api_key, spec.slots
         pool = EndpointPool(spec, urls, api_key=api_key, concurrency=concurrency, on_event=_note)
         await pool.start()
-        return _Served(spec, pool, ModelReady(pool.structured, urls, concurrency * len(urls)))
+        places = concurrency * len(urls)
+        return _Served(spec, pool, ModelReady(pool.structured, urls, places, file, pool.about))
 
     def _pools(self) -> list[EndpointPool | ReplayPool]:
         pools: list[EndpointPool | ReplayPool] = []

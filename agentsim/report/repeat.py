@@ -42,8 +42,9 @@ def facts(manifest: Data) -> dict[str, str]:
         "replies": _pairs(scenario.get("replies")),
         "read as": manifest.get("reply_format"),
         "limits": _pairs(scenario.get("limits")),
-        "changed on the command line": ", ".join(manifest.get("overrides") or []),
+        "changed for this run": ", ".join(manifest.get("overrides") or []),
         "model servers": ", ".join(manifest.get("endpoints") or []),
+        "weights": _weights(manifest),
         "agentsim": manifest.get("agentsim"),
         "python": manifest.get("python"),
         "packages": ", ".join(f"{name} {version}" for name, version in packages.items()),
@@ -54,6 +55,17 @@ def facts(manifest: Data) -> dict[str, str]:
         "run": manifest.get("run_id"),
     }
     return {name: str(value) for name, value in rows.items() if value not in (None, "", "{}")}
+
+
+def _weights(manifest: Data) -> str:
+    """The files of weights that were loaded, by model."""
+    known = {
+        f"{name}: {file['name']} (SHA-256 {file['sha256']}{'' if file['whole'] else ', in part'})"
+        for name, hosts in (manifest.get("models") or {}).items()
+        for host in hosts
+        if (file := host.get("file"))
+    }
+    return ", ".join(sorted(known))
 
 
 def hashes(manifest: Data) -> dict[str, list[str]]:

@@ -13,7 +13,8 @@ Data = Mapping[str, Any]
 _TOLD = ("name", "description", "hosts", "population", "compare", "limits")
 """Fields of a scenario that decide no number: what the population file says is compared itself, and
 a limit shows in the results when it ends a run."""
-_SURROUNDINGS = ("platform", "host", "cpus", "created", "endpoints")
+_SURROUNDINGS = ("platform", "host", "cpus", "created", "endpoints", "sources")
+_WORDS = {"sources": "sources of agentsim"}
 
 
 def files_layer(left: Data, right: Data) -> Layer:
@@ -68,18 +69,28 @@ def _deciding(manifest: Data) -> dict[str, Any]:
 
 
 def _versions(manifest: Data) -> dict[str, Any]:
-    plain = {name: manifest.get(name) for name in ("agentsim", "python")}
+    # A run that went on with another version has several.
+    programs = [manifest.get("agentsim"), *(r.get("agentsim") for r in manifest.get("resumes", []))]
+    plain = {
+        "agentsim": ", ".join(dict.fromkeys(str(program) for program in programs)),
+        "python": manifest.get("python"),
+    }
     return {**plain, **flat(manifest.get("packages") or {}), **_model_files(manifest)}
 
 
 def _model_files(manifest: Data) -> dict[str, Any]:
     """What tells a model's file apart, wherever it lies."""
-    models = manifest.get("models") or {}
-    return {
-        f"model file of {name}": " ".join(str(file.get("sha256")) for file in facts["files"])
-        for name, facts in models.items()
-        if facts.get("files")
-    }
+    models: dict[str, str] = {}
+    for name, hosts in (manifest.get("models") or {}).items():
+        files = [host["file"] for host in hosts if host.get("file")]
+        if digests := dict.fromkeys(str(file.get("sha256")) for file in files):
+            models[f"model file of {name}"] = " ".join(digests)
+        # A server of our own calls its model by the path of the file.
+        said = [host.get("about") or {} for host in hosts if not host.get("file")]
+        for key in ("answers_as", "fingerprint"):
+            if words := dict.fromkeys(str(about[key]) for about in said if key in about):
+                models[f"{name}: {key}"] = " ".join(words)
+    return models
 
 
 def _undeciding(manifest: Data) -> dict[str, Any]:
@@ -88,7 +99,7 @@ def _undeciding(manifest: Data) -> dict[str, Any]:
     hosts = plan.get("hosts") or []
     facts = {
         **{name: scenario.get(name) for name in _TOLD},
-        **{name: manifest.get(name) for name in _SURROUNDINGS},
+        **{_WORDS.get(name, name): manifest.get(name) for name in _SURROUNDINGS},
         "workers": sum(host.get("workers", 0) for host in hosts),
         "hostfile": manifest.get("hosts"),
     }

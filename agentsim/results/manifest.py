@@ -8,6 +8,7 @@ import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,7 @@ def make_manifest(facts: RunFacts, *, created: datetime | None = None) -> dict[s
     return {
         "format": FORMAT,
         "agentsim": __version__,
+        "sources": _sources(),
         "run_id": facts.run_id,
         "created": moment.isoformat(timespec="seconds"),
         "command": facts.command,
@@ -107,6 +109,8 @@ def make_manifest(facts: RunFacts, *, created: datetime | None = None) -> dict[s
         "people": facts.people,
         "made": facts.made,
         "endpoints": [],
+        "models": {},
+        "reply_format": None,
     }
 
 
@@ -153,6 +157,17 @@ def read_manifest(path: Path) -> dict[str, Any]:
         ResultsError: it is not there, or damaged.
     """
     return read_json(RunDirectory(path).manifest)
+
+
+@cache
+def _sources() -> str:
+    """SHA-256 of the sources of agentsim: a version number stays while they are worked on."""
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _installed() -> Iterator[tuple[str, str]]:

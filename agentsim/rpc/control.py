@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -66,6 +66,21 @@ class NodeStart(Struct, frozen=True):
     models: dict[str, str] = {}
 
 
+class ModelFile(Struct, frozen=True):
+    """The weights that a node's server has loaded.
+
+    Attributes:
+        name: of the file.
+        bytes: its size.
+        sha256: of all of it, in hexadecimal; or, where `whole` is false, of its beginning and end.
+    """
+
+    name: str
+    bytes: int
+    sha256: str
+    whole: bool = True
+
+
 class ModelReady(Struct, frozen=True):
     """A language model of a node answers.
 
@@ -73,11 +88,15 @@ class ModelReady(Struct, frozen=True):
         structured: whether its servers enforce a JSON schema (found by trying).
         endpoints: base URLs of the servers.
         in_flight: requests that they take at once.
+        file: the weights, where the node serves them itself.
+        about: what the servers say of the model; see `EndpointPool.about`.
     """
 
     structured: bool = False
     endpoints: list[str] = []
     in_flight: int = 1
+    file: ModelFile | None = None
+    about: dict[str, Any] = {}
 
 
 class NodeReady(Struct, frozen=True):

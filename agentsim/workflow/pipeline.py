@@ -78,9 +78,11 @@ async def run_workflow(
             starter = launcher(logs, api_keys)
         async with open_nodes(plan, starter, writes or models, observer.notice) as nodes:
             tokens = await personas.write(loaded, record, nodes, observer)
+            served = nodes.models()
             if writes:
                 await nodes.serve(models)
-            record.note(endpoints=nodes.endpoints())
+                served |= nodes.models()
+            record.note(endpoints=nodes.endpoints(), models=served)
             recorder = Recorder(record.journal, observer, scenario.limits.tokens, spent=tokens)
             calls = Calls(recorder, _asker(nodes, len(plan.hosts)))
             async with (

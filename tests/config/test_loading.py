@@ -319,3 +319,9 @@ def test_character_needs_a_population(tmp_path: Path) -> None:
     (finding,) = findings(write(tmp_path, scenario=text))
     assert (finding.code, finding.line, finding.column) == ("contradiction", 6, 9)
     assert not findings(write(tmp_path, scenario=text + "population: p.yaml\n", p=POPULATION))
+
+
+def test_what_the_command_line_changed_is_kept(tmp_path: Path) -> None:
+    values = [("agents", "6", "--agents"), ("game", "{type: coin, bias: 0.2}", "--set")]
+    result = loaded(write(tmp_path), *values)
+    assert result.overrides == ("agents=6", "game={type: coin, bias: 0.2}")

@@ -195,3 +195,43 @@ def test_model_names_are_read():
     assert client.model_names(b'{"data": [{"id": "a"}, {"id": "b"}]}') == ["a", "b"]
     assert client.model_names(b"<html>") == []
     assert client.model_names(b'{"data": null}') == []
+
+
+def test_under_which_name_a_server_answered():
+    reply = client.decode(whole(model="gpt-x-2026", system_fingerprint="fp_1"))
+    assert (reply.model, reply.fingerprint) == ("gpt-x-2026", "fp_1")
+    reply = client.decode(whole(model=7, system_fingerprint=None))
+    assert (reply.model, reply.fingerprint) == ("", "")
+
+
+def listing(*entries):
+    return json.dumps({"object": "list", "data": entries}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "facts"),
+    [
+        (
+            listing(
+                {
+                    "id": "a",
+                    "object": "model",
+                    "created": 5,
+                    "owned_by": "vllm",
+                    "max_model_len": 9,
+                },
+                {"id": "b"},
+            ),
+            {"id": "a", "owned_by": "vllm", "max_model_len": 9},
+        ),
+        (listing({"id": "x.gguf", "meta": {"n_params": 3}}), {"id": "x.gguf", "n_params": 3}),
+        (listing({"id": "b"}, {"id": "c"}), {}),
+        (listing(3, None, "a"), {}),
+        (listing({"id": "a", "root": "x\ny", "permission": [1]}), {"id": "a", "root": "x y"}),
+        (b"nope", {}),
+        (b"[]", {}),
+        (b'{"data": null}', {}),
+    ],
+)
+def test_what_a_listing_says_of_a_model(body, facts):
+    assert client.model_facts(body, "a") == facts

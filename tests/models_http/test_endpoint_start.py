@@ -198,3 +198,14 @@ async def test_overloaded_server_at_the_start_is_left_while_another_works():
     ):
         assert pool.structured is True
         assert told.kinds() == ["left"]
+
+
+async def test_what_the_servers_say_of_the_model_is_known():
+    async with FakeModelServer(models=["fake"]) as server, pool_of(server.base_url) as pool:
+        assert pool.about == {"answers_as": "fake", "listed": {"id": "fake"}, "seed": True}
+    async with (
+        FakeModelServer(models=["fake"]) as first,
+        FakeModelServer(refused_fields=["seed"]) as second,
+        pool_of([first.base_url, second.base_url]) as pool,
+    ):
+        assert [about["seed"] for about in pool.about["servers"]] == [True, False]

@@ -129,6 +129,35 @@ def test_versions(tmp_path: Path) -> None:
     assert of(compare(tmp_path / "a", tmp_path / "b")) == {"versions": (1, 0, 0)}
 
 
+def served(sha256: str, **fields: Any) -> dict[str, Any]:
+    """A manifest's part about models."""
+    host = {"host": "h", "file": {"name": "m.gguf", "sha256": sha256}, "about": {}} | fields
+    return {"players": [host, host]}
+
+
+def test_models_are_told_by_their_file_or_by_what_their_server_says(tmp_path: Path) -> None:
+    talked(tmp_path / "a", models=served("1", host="elsewhere", about={"answers_as": "/a/m.gguf"}))
+    talked(tmp_path / "b", models=served("1", about={"answers_as": "/b/m.gguf"}))
+    talked(tmp_path / "c", models=served("2"))
+    assert compare(tmp_path / "a", tmp_path / "b").parting is None
+    assert of(compare(tmp_path / "a", tmp_path / "c")) == {"versions": (1, 0, 0)}
+    talked(tmp_path / "d", models=served("", file=None, about={"answers_as": "gpt-may"}))
+    talked(tmp_path / "e", models=served("", file=None, about={"answers_as": "gpt-june"}))
+    difference = first(compare(tmp_path / "d", tmp_path / "e"), "versions")
+    assert (difference.what, difference.right) == ("players: answers_as", "gpt-june")
+
+
+def test_a_run_that_went_on_with_another_version_is_of_both(tmp_path: Path) -> None:
+    talked(tmp_path / "a", sources="1")
+    talked(tmp_path / "b", sources="2")
+    found = compare(tmp_path / "a", tmp_path / "b")
+    assert found.parting is None
+    assert "sources of agentsim" in {item.what for item in found.told}
+    talked(tmp_path / "c", resumes=[{"agentsim": "9.9"}])
+    difference = first(compare(tmp_path / "a", tmp_path / "c"), "versions")
+    assert difference.right.endswith(", 9.9")
+
+
 def test_personas(tmp_path: Path) -> None:
     for name, job in (("a", "nurse"), ("b", "farmer")):
         talked(tmp_path / name)
