@@ -13,7 +13,7 @@ from agentsim.config.hostfile import Host, Hostfile
 from agentsim.errors import AgentsimError, LaunchError
 from agentsim.launch.control import ANSWER_S, NoAnswer, Owner
 from agentsim.launch.registry import StayingNode, registry
-from agentsim.rpc.certificates import Identity
+from agentsim.rpc.identity import Identity
 from agentsim.rpc.staying import Carried, EndRun, Here, Opened, OpenRun
 from agentsim.version import __version__
 

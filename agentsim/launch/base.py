@@ -8,8 +8,8 @@ from typing import Protocol
 
 import msgspec
 
-from agentsim.rpc.certificates import Identity
 from agentsim.rpc.control import Listening
+from agentsim.rpc.identity import Identity
 
 UNKNOWN_STATUS = 255
 """Exit status of a program that has ended nobody knows how: ssh does not tell signals."""

@@ -56,12 +56,11 @@ class Connection:
         Raises:
             MissingPackage: there is no ssh on this machine.
         """
-        pipe = asyncio.subprocess.DEVNULL if forward else asyncio.subprocess.PIPE
         try:
             return await asyncio.create_subprocess_exec(
                 *remote.arguments(self.ssh, self.host.address, forward=forward),
-                stdin=pipe,
-                stdout=pipe,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
                 stderr=stderr,
                 limit=_LINE_BYTES,
                 # Ctrl-C goes to the orchestrator alone, which ends what it has begun in order.

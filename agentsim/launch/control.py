@@ -11,10 +11,11 @@ import msgspec
 from agentsim import errors
 from agentsim.errors import AgentsimError, LaunchError
 from agentsim.launch.registry import StayingNode
-from agentsim.rpc.certificates import Authority, Identity
+from agentsim.rpc.certificates import Authority
 from agentsim.rpc.channel import Client
 from agentsim.rpc.codec import encode
 from agentsim.rpc.envelope import NODE, ORCHESTRATOR, Envelope, Kind, WireError
+from agentsim.rpc.identity import Identity
 from agentsim.rpc.staying import CONTROL, Answer, Carried, Command, Refused, Renew, read_answer
 
 A = TypeVar("A", bound=Answer)

@@ -25,7 +25,8 @@ def arguments(ssh: Ssh, address: str, *, forward: str = "") -> list[str]:
     Args:
         ssh: the hostfile's.
         address: the host's.
-        forward: `LOCAL:REMOTE` of two Unix sockets, for a tunnel that runs no command.
+        forward: `LOCAL:REMOTE` of two Unix sockets, for a tunnel. What it runs there waits for
+            the end of its stdin, so that a tunnel ends with whoever has begun it.
     """
     options = [
         "BatchMode=yes",
@@ -51,7 +52,7 @@ def arguments(ssh: Ssh, address: str, *, forward: str = "") -> list[str]:
     if ssh.port is not None:
         command += ["-p", str(ssh.port)]
     if forward:
-        return [*command, "-N", "-L", forward, "--", address]
+        command += ["-L", forward]
     return [*command, "--", address, COMMAND]
 
 

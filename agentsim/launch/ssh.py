@@ -20,8 +20,9 @@ from agentsim.launch import far
 from agentsim.launch.base import UNKNOWN_STATUS, listening
 from agentsim.launch.connection import Connection, kill
 from agentsim.launch.tunnel import Tunnel
-from agentsim.rpc.certificates import Authority, Identity
+from agentsim.rpc.certificates import Authority
 from agentsim.rpc.control import Listening, NodeConfig
+from agentsim.rpc.identity import Identity
 from agentsim.version import __version__
 
 _log = logging.getLogger(__name__)

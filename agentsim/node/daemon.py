@@ -21,10 +21,10 @@ from agentsim.node.door import Door, RefusedError, known
 from agentsim.node.node import Node
 from agentsim.node.reports import Reporter, Run
 from agentsim.node.servers import Servers
-from agentsim.rpc.certificates import Identity
 from agentsim.rpc.codec import encode
 from agentsim.rpc.control import Join, NodeConfig
 from agentsim.rpc.envelope import NODE, ORCHESTRATOR, Envelope, Kind, WireError
+from agentsim.rpc.identity import Identity
 from agentsim.rpc.links import Link
 from agentsim.rpc.staying import (
     Answer,

@@ -9,22 +9,21 @@ node's certificate opens nothing on another node.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-import grpc
-import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from agentsim.rpc.identity import NODE_NAME, ORCHESTRATOR_NAME, Identity
+
+__all__ = ["NODE_NAME", "ORCHESTRATOR_NAME", "Authority", "Identity", "Role"]
+
 Role = Literal["node", "orchestrator"]
 
-NODE_NAME = "node.agentsim"
-ORCHESTRATOR_NAME = "orchestrator.agentsim"
 _NAMES: dict[Role, str] = {"node": NODE_NAME, "orchestrator": ORCHESTRATOR_NAME}
 _USES = {
     "node": ExtendedKeyUsageOID.SERVER_AUTH,
@@ -33,51 +32,6 @@ _USES = {
 # Clocks of hosts differ; a certificate that is not valid yet is the commonest failure of TLS.
 _EARLIER = timedelta(days=1)
 _VALID = timedelta(days=30)
-
-
-class Identity(msgspec.Struct, frozen=True):
-    """A certificate with its key, and the authority whose certificates its owner accepts.
-
-    Attributes:
-        ca: the authority's certificate, PEM.
-        certificate: PEM.
-        key: of the certificate, PEM; secret. It is left out of `repr`.
-    """
-
-    ca: bytes
-    certificate: bytes
-    key: bytes
-
-    def __repr__(self) -> str:
-        return f"Identity(until {self.until:%Y-%m-%d})"
-
-    @property
-    def until(self) -> datetime:
-        """When the certificate ends, UTC."""
-        return x509.load_pem_x509_certificate(self.certificate).not_valid_after_utc
-
-    def for_server(self, renewed: Callable[[], Identity] | None = None) -> grpc.ServerCredentials:
-        """Credentials of a server that lets in nobody without a certificate of this authority.
-
-        Args:
-            renewed: gives the identity for each new connection, for servers that outlive one.
-        """
-        if renewed is None:
-            return grpc.ssl_server_credentials([(self.key, self.certificate)], self.ca, True)
-
-        def fetch() -> grpc.ServerCertificateConfiguration:
-            return _configuration(renewed())
-
-        return grpc.dynamic_ssl_server_credentials(_configuration(self), fetch, True)
-
-    def for_client(self) -> grpc.ChannelCredentials:
-        """Credentials of a client that speaks to nobody without a certificate of this authority."""
-        return grpc.ssl_channel_credentials(self.ca, self.key, self.certificate)
-
-
-def _configuration(identity: Identity) -> grpc.ServerCertificateConfiguration:
-    pairs = [(identity.key, identity.certificate)]
-    return grpc.ssl_server_certificate_configuration(pairs, identity.ca)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

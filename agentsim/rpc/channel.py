@@ -13,8 +13,8 @@ from typing import Any
 
 import grpc
 
-from agentsim.rpc.certificates import NODE_NAME, ORCHESTRATOR_NAME, Identity
 from agentsim.rpc.envelope import Envelope, WireError, pack, unpack
+from agentsim.rpc.identity import NODE_NAME, ORCHESTRATOR_NAME, Identity
 from agentsim.rpc.links import MAX_MESSAGE_BYTES, Link
 
 _SERVICE = "agentsim.Node"

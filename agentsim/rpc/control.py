@@ -7,7 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from agentsim.logs import LogSettings
-from agentsim.rpc.certificates import Identity
+from agentsim.rpc.identity import Identity
 from agentsim.rpc.messages import Completion, Groups, Observation
 from agentsim.rpc.staying import Stay
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from agentsim.rpc.certificates import Identity
+from agentsim.rpc.identity import Identity
 
 CONTROL = "Control"
 """The stream of commands."""

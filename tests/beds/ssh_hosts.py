@@ -181,12 +181,16 @@ class SshHosts:
 
     # --- processes
 
-    def left(self, name: str) -> list[int]:
-        """Processes in a host's namespace beside its sshd and what is logging in or out."""
+    def left(self, name: str, *, sshd: bool = False) -> list[int]:
+        """Processes in a host's namespace.
+
+        Args:
+            sshd: whether its sshd and those who log in or out count too.
+        """
         host = self[name]
         assert host.namespace, "hosts on loopback have no processes of their own"
         found = _output("ip", "netns", "pids", host.namespace).split()
-        return [pid for pid in map(int, found) if not _is_sshd(pid)]
+        return [pid for pid in map(int, found) if sshd or not _is_sshd(pid)]
 
     def commands(self, name: str) -> list[str]:
         """The command lines of these processes."""

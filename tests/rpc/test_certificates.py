@@ -12,10 +12,11 @@ import msgspec
 import pytest
 from cryptography import x509
 
-from agentsim.rpc.certificates import Authority, Identity
+from agentsim.rpc.certificates import Authority
 from agentsim.rpc.channel import Client, Server, serve
 from agentsim.rpc.control import NodeConfig
 from agentsim.rpc.envelope import DATA, ORCHESTRATOR, Envelope, Kind, WireError
+from agentsim.rpc.identity import Identity
 from agentsim.rpc.links import Link
 
 OURS = Authority.create("ours")

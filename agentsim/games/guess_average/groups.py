@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,10 @@ from agentsim import draws
 from agentsim.draws import Stream
 from agentsim.games.guess_average.parts import CountedGroups
 from agentsim.games.guess_average.spec import GuessAverageSpec
-from agentsim.results import Grouping
+
+if TYPE_CHECKING:
+    # Workers read this module too, and have no use for all the results that come with it.
+    from agentsim.results import Grouping
 
 _FEW = 6
 
@@ -44,6 +48,8 @@ def by_count(spec: GuessAverageSpec, n: int, *, seed: int, session: int) -> Grou
         seed: the scenario's seed.
         session: from 1.
     """
+    from agentsim.results import Grouping
+
     groups = spec.groups
     if groups is None:
         return Grouping(n)
@@ -66,6 +72,8 @@ def by_category(
         names: of all categories, in order.
         codes: `(n,)` the category of each agent, as a place in `names`.
     """
+    from agentsim.results import Grouping
+
     held = np.unique(codes)
     packed = np.searchsorted(held, codes).astype(np.uint32)
     return Grouping(
