@@ -39,7 +39,7 @@ from agentsim.rpc.silence import News, Silence
 _log = logging.getLogger(__name__)
 # Messages from nodes that wait here before the nodes are made to wait.
 _INBOX = 256
-_CHECK_S = 0.5
+_CHECK_S = 0.25
 
 SILENCE = Silence()
 """How long peers may be silent where nobody says otherwise. Tests shorten it."""
@@ -385,7 +385,7 @@ class Nodes:
 
     async def _watch_silence(self) -> None:
         """Tell the user of peers that are silent, and give them up after the grace time."""
-        while True:
+        while not self._closing:
             await asyncio.sleep(min(_CHECK_S, self._silence.notice_s / 4))
             for node in self._nodes.values():
                 for item in node.look(self._silence):

@@ -35,7 +35,7 @@ from agentsim.rpc.links import Link
 from agentsim.rpc.resumable import Resumable
 
 _log = logging.getLogger(__name__)
-_PULSE_S = 1.0
+_PULSE_S = 0.5
 # What workers may say, to the node, to the orchestrator and to each other.
 _OF_WORKERS = {
     NODE: (Kind.REQUESTS,),
@@ -126,7 +126,7 @@ class Node:
         _log.info("connection %d of the orchestrator ended: %s", join.connection, reason)
 
     async def pulse(self, link: Link, join: Join) -> None:
-        """Send a pulse each second until the stream breaks or the node ends.
+        """Send a pulse each half second until the stream breaks or the node ends.
 
         Raises:
             WireError: the stream broke.

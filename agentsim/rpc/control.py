@@ -264,7 +264,7 @@ class Hello(Struct, frozen=True):
 
 
 class Pulse(Struct, frozen=True):
-    """A sign of life, sent each second by the event loop that does the work.
+    """A sign of life, sent each half second by the event loop that does the work.
 
     Attributes:
         silent_s: seconds since the last pulse, by worker (node → orchestrator only).

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-# Signs of life come each second; one that is late by more than this is worth a word.
-_LATE_S = 2.5
+# Signs of life come each half second; one that is later than this is worth a word.
+_LATE_S = 2.0
 
 
 class State(StrEnum):
@@ -31,11 +31,12 @@ class Silence:
     """How long a peer may be silent.
 
     Attributes:
-        notice_s: after which the user is told.
+        notice_s: after which the user is told. What is known of a worker is up to half a second
+            old, so that half a second less than 5 s gives the user the news within 5 s.
         grace_s: after the notice, until it counts as lost.
     """
 
-    notice_s: float = 5.0
+    notice_s: float = 4.5
     grace_s: float = 30.0
 
 

@@ -20,7 +20,7 @@ from agentsim.rpc.envelope import DATA, NODE, ORCHESTRATOR, PULSE, Envelope, Kin
 from agentsim.rpc.links import StreamLink, connect_unix
 from agentsim.worker.host import Host
 
-_PULSE_S = 1.0
+_PULSE_S = 0.5
 # Messages that wait for the socket before the host's loop is made to wait.
 _OUTBOX = 256
 
