@@ -23,7 +23,7 @@ from agentsim import launch, logs, plan, serving
 from agentsim.config import Hostfile, Loaded, LoadedWorkflow, Population
 from agentsim.config.models import AnsweringModel, OpenAI
 from agentsim.config.population import ModelWriter
-from agentsim.errors import UserError
+from agentsim.errors import DiskFull, UserError
 from agentsim.nodes import Nodes, open_nodes
 from agentsim.orchestrator.ledger import Ledger
 from agentsim.orchestrator.limits import check_tokens
@@ -115,9 +115,9 @@ async def make(
             )
             ledger = Ledger(journal, observer.notice)
             written = await Stage(nodes, people, ledger=ledger, observer=observer).run(known)
-        await asyncio.to_thread(_write, order, written)
+        await ledger.written(lambda: _write(order, written))
         end = RunEnd("finished", wall_s=time.monotonic() - began_s, ended=_now())
-        journal.append(Kind.END, to_json(end))
+        await ledger.append(Kind.END, to_json(end))
 
 
 def people_of(
@@ -193,25 +193,31 @@ async def write(
     stage = Stage(
         nodes,
         people_of(population, writer, size, nodes),
-        ledger=Ledger(record.journal, observer.notice),
+        ledger=record.ledger,
         observer=observer,
         spent=lambda tokens: check_tokens(tokens, scenario.limits),
     )
     try:
         known = by_person(_attempts(record.directory.journal))
         written = await stage.run(known)
-    finally:
-        await asyncio.to_thread(write_persona_requests, record.directory, stage.recorded)
-    await asyncio.to_thread(
-        write_personas,
-        record.directory.personas,
-        population,
-        agents=scenario.agents,
-        sessions=scenario.sessions,
-        seed=scenario.seed,
-        written=written,
-    )
-    record.note(personas=await asyncio.to_thread(persona_summary, record.directory))
+    except BaseException:
+        with contextlib.suppress(DiskFull):
+            await asyncio.to_thread(write_persona_requests, record.directory, stage.recorded)
+        raise
+
+    def save() -> None:
+        write_persona_requests(record.directory, stage.recorded)
+        write_personas(
+            record.directory.personas,
+            population,
+            agents=scenario.agents,
+            sessions=scenario.sessions,
+            seed=scenario.seed,
+            written=written,
+        )
+
+    await record.ledger.written(save)
+    await record.note(personas=await asyncio.to_thread(persona_summary, record.directory))
     return stage.tokens
 
 

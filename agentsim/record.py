@@ -8,6 +8,7 @@ import os
 import resource
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,8 +18,9 @@ from typing import Any
 from agentsim import logs
 from agentsim.config import Loaded, LoadedWorkflow, recorded_run
 from agentsim.config.models import LlamaCpp, OpenAI, Replay
-from agentsim.errors import AgentsimError, UserError
+from agentsim.errors import AgentsimError, DiskFull, UserError
 from agentsim.games.guess_average import PEOPLE, GuessAverageSpec, equilibrium
+from agentsim.orchestrator.ledger import Ledger
 from agentsim.plan import RunPlan
 from agentsim.results import (
     Event,
@@ -51,15 +53,18 @@ class Record:
         plan: who sits where.
         path: the run's directory; must not exist, but to go on with.
         command: what the user asked for.
+        notice: is told when the disk is full.
         resume: whether a run that was begun before goes on.
 
     Attributes:
         directory: the run's.
         journal: the run's.
+        ledger: appends to the journal, and waits while the disk is full.
     """
 
     directory: RunDirectory
     journal: Journal
+    ledger: Ledger
 
     def __init__(
         self,
@@ -68,8 +73,10 @@ class Record:
         path: Path,
         command: str = "",
         *,
+        notice: Callable[[str], None] = lambda text: None,
         resume: bool = False,
     ) -> None:
+        self._notice = notice
         self._command = command
         self._resume = resume
         self._loaded = loaded
@@ -93,13 +100,13 @@ class Record:
         """Rounds that are settled in each session: none of a user's program."""
         return self._loaded.scenario.rounds if isinstance(self._loaded, Loaded) else 0
 
-    def note(self, **facts: Any) -> None:
+    async def note(self, **facts: Any) -> None:
         """Add facts to the manifest that were not known at the start.
 
         Raises:
             ResultsError: it could not be written.
         """
-        update_manifest(self.directory, **facts)
+        await self.ledger.written(lambda: update_manifest(self.directory, **facts))
 
     async def __aenter__(self) -> Record:
         run_id = self._go_on() if self._resume else self._begin()
@@ -113,6 +120,7 @@ class Record:
         _log.info("agentsim %s: %s", __version__, self._command)
         if self.journal.took_over:
             _log.warning("%s", self.journal.took_over)
+        self.ledger = Ledger(self.journal, self._notice)
         scenario = self._loaded.scenario
         start = RunStart(
             run_id, scenario.agents, scenario.sessions, self._rounds, self.model, _now()
@@ -149,7 +157,7 @@ class Record:
                 "plan": self._plan.to_dict(),
                 "limits": self._loaded.scenario.limits.model_dump(mode="json"),
             }
-            self.note(resumes=[*manifest.get("resumes", []), start])
+            update_manifest(self.directory, resumes=[*manifest.get("resumes", []), start])
             # What it says is true no more.
             self.directory.summary.unlink(missing_ok=True)
         except BaseException:
@@ -175,19 +183,29 @@ class Record:
             ended=_now(),
         )
         self._log_end(end, error)
+        if error is not None:
+            self.ledger.give_up()
         try:
-            self.journal.append(Kind.END, to_json(end))
+            await self.ledger.append(Kind.END, to_json(end))
             self.journal.close()
-            if isinstance(self._loaded, LoadedWorkflow):
-                write_workflow_tables(self.directory)
-            compact(self.directory)
-            write_summary(self.directory)
+            await self.ledger.written(self._write_tables)
+            await self.ledger.written(lambda: write_summary(self.directory))
         except AgentsimError:
             # What ended the run is the news; a disk that is full says so once.
             if error is None:
                 raise
         finally:
             self._log.close()
+
+    def _write_tables(self) -> None:
+        if isinstance(self._loaded, LoadedWorkflow):
+            write_workflow_tables(self.directory)
+        try:
+            compact(self.directory)
+        except DiskFull as full:
+            # Small files hold the same rows as large ones.
+            _log.warning("the tables stay in many files: %s", full)
+            finish_replacing(self.directory)
 
     def _log_end(self, end: RunEnd, error: BaseException | None) -> None:
         """Log how the run ended; a bug of ours with where it happened."""

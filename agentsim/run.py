@@ -58,7 +58,9 @@ async def run(
     api_keys = personas.api_keys(*writes.values(), *plays.values())
     replayed = recorded_run(scenario.model) if isinstance(scenario.model, Replay) else None
     run_plan = plan.make(scenario, loaded.hostfile)
-    async with Record(loaded, run_plan, path, command, resume=resume) as record:
+    async with Record(
+        loaded, run_plan, path, command, notice=observer.notice, resume=resume
+    ) as record:
         await personas.draw(loaded, record.directory.personas, observer)
         observer.stage(_starting(run_plan, loaded))
         logs = record.directory.logs
@@ -81,7 +83,7 @@ async def run(
                 recorded=replayed.format if replayed else None,
                 before=read_manifest(path).get("reply_format"),
             )
-            record.note(
+            await record.note(
                 endpoints=nodes.endpoints(),
                 reply_format=format if plays else None,
                 models=models,
@@ -89,7 +91,7 @@ async def run(
             await Play(
                 RunSpec(scenario, game, run_plan, record.model),
                 nodes,
-                journal=record.journal,
+                ledger=record.ledger,
                 directory=record.directory,
                 observer=observer,
                 format=format,
@@ -101,7 +103,7 @@ async def _replay(replayed: RecordedRun, record: Record, nodes: Nodes, observer:
     """Give the nodes the replies of a run that is replayed."""
     observer.stage(f"taking the replies of {replayed.path}")
     facts = {"run": str(replayed.path), "run_id": replayed.run_id, "model": replayed.model}
-    record.note(replay={**facts, "reply_format": replayed.format})
+    await record.note(replay={**facts, "reply_format": replayed.format})
     await nodes.replay(PLAYERS, recorded_replies(replayed.path))
 
 

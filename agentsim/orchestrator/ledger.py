@@ -7,16 +7,19 @@ fill, and workers stop asking.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
 from agentsim.errors import DiskFull
-from agentsim.results import Journal, Kind
+from agentsim.results import Event, Journal, Kind, to_json
+from agentsim.results.records import EventKind
 
 _T = TypeVar("_T")
 _MIB = 1024 * 1024
@@ -63,6 +66,7 @@ class Ledger:
         self._waited_s = 0.0
         # Time limits, each with what was left of it when the waiting began.
         self._limits: dict[asyncio.Timeout, float | None] = {}
+        self._ending = asyncio.Event()
 
     @property
     def path(self) -> Path:
@@ -118,6 +122,15 @@ class Ledger:
         """
         await asyncio.to_thread(self._journal.sync)
 
+    @property
+    def gave_up(self) -> bool:
+        """Whether nothing is waited for any more."""
+        return self._ending.is_set()
+
+    def give_up(self) -> None:
+        """The run is ending: from now on nothing is waited for, and `DiskFull` is raised."""
+        self._ending.set()
+
     @asynccontextmanager
     async def within(self, limit_s: float | None) -> AsyncIterator[asyncio.Timeout]:
         """An `asyncio.timeout` that stands still while there is no room.
@@ -155,8 +168,17 @@ class Ledger:
             raise
         took_s = time.monotonic() - self._since_s
         if self._end():
-            self._notice(f"there is room again after {_duration(took_s)}; going on")
+            text = f"there is room again after {_duration(took_s)}; going on"
+            self._notice(text)
+            self._record("disk_full", str(full), took_s)
+            self._record("room", text, 0.0)
         return done
+
+    def _record(self, kind: EventKind, text: str, ago_s: float) -> None:
+        """Journal what has happened, in time."""
+        at = (datetime.now(UTC) - timedelta(seconds=ago_s)).isoformat(timespec="seconds")
+        with contextlib.suppress(DiskFull):
+            self._journal.append(Kind.EVENT, to_json(Event(kind, text, at=at)))
 
     def _begin(self, full: DiskFull, size: int) -> None:
         """One more waits for room."""
@@ -190,7 +212,9 @@ class Ledger:
         """Wait until it is worth trying again."""
         began_s = time.monotonic()
         while True:
-            await asyncio.sleep(self._pace.look_s)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), self._pace.look_s)
+                raise full
             now_s = time.monotonic()
             if now_s - self._told_s >= self._pace.tell_s:
                 self._tell(full, size)

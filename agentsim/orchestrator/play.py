@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from agentsim.errors import LimitReached, PeerLost
+from agentsim.errors import DiskFull, LimitReached, PeerLost
 from agentsim.orchestrator.course import Course, RunSpec, tokens_of
 from agentsim.orchestrator.enrolment import Surviving, Workers
 from agentsim.orchestrator.ledger import Ledger
@@ -28,7 +28,7 @@ from agentsim.orchestrator.rounds import (
 from agentsim.orchestrator.seats import Seats
 from agentsim.orchestrator.tables import Tables
 from agentsim.replies import Status
-from agentsim.results import Event, Journal, RunDirectory, TableWriter, frames, to_json
+from agentsim.results import Event, RunDirectory, TableWriter, frames, to_json
 from agentsim.results import Kind as Record
 from agentsim.results.directory import TABLES
 from agentsim.results.parts import replace_tables, scratch_directory, table_rows
@@ -48,7 +48,7 @@ class Play:
     Args:
         spec: what is played.
         workers: the way to them; nothing was sent to them yet.
-        journal: takes everything that comes in, before it counts.
+        ledger: takes everything that comes in, before it counts.
         directory: takes the settled rounds.
         observer: is told how it goes.
         format: how replies are asked for and read.
@@ -59,7 +59,7 @@ class Play:
         spec: RunSpec,
         workers: Workers,
         *,
-        journal: Journal,
+        ledger: Ledger,
         directory: RunDirectory,
         observer: Observer,
         format: Format,
@@ -68,12 +68,12 @@ class Play:
         self._plan = spec.plan
         self._workers = Surviving(workers)
         self._directory = directory
-        self._ledger = Ledger(journal, observer.notice)
-        self._tables = Tables(TableWriter(directory))
+        self._ledger = ledger
+        self._tables = Tables(TableWriter(directory), ledger)
         self._observer = observer
         self._limit_s = limits.wall_s
         self._placement = Placement(spec.plan, limits.restarts)
-        self._course = Course(spec, personas=personas, journal=journal.path)
+        self._course = Course(spec, personas=personas, journal=ledger.path)
         self._seats = Seats(spec, self._course, self._workers, personas=personas, format=format)
         self._grouped: set[int] = set()
         self._asked_s: dict[tuple[int, int, int], float] = {}
@@ -99,11 +99,26 @@ class Play:
             raise LimitReached(
                 f"limits.wall_s: the run took longer than {self._limit_s:g} s"
             ) from None
+        except BaseException:
+            self._ledger.give_up()
+            raise
         finally:
             syncing.cancel()
             await asyncio.gather(syncing, return_exceptions=True)
-            await self._tables.close()
+            await self._close_tables()
         self._check_complete()
+
+    async def _close_tables(self) -> None:
+        """Write what is left; a run that ends early on a full disk leaves it to who goes on."""
+        try:
+            await self._tables.close()
+        except DiskFull:
+            if not self._ledger.gave_up:
+                raise
+            self._observer.notice(
+                "the tables lack the last rounds, for which there is no room; "
+                f"agentsim resume {self._directory.path} writes them"
+            )
 
     async def _recover(self, *, tables: bool) -> Past:
         """Take in what the journal holds, and show it.
@@ -121,7 +136,7 @@ class Play:
             write_persona_requests(scratch, past.personas)
             replace_tables(self._directory, scratch, list(TABLES))
             writer.move(self._directory)
-            self._tables = Tables(writer)
+            self._tables = Tables(writer, self._ledger)
         self._grouped = past.grouped
         for record in past.settled:
             self._observer.asked(record.session, record.round, record.n)

@@ -28,6 +28,7 @@ from agentsim.population.backgrounds import backgrounds
 from agentsim.population.distributions import check
 from agentsim.population.sampling import sample
 from agentsim.population.writer import Written
+from agentsim.results.storage import failure
 
 _GROUP_ROWS = 131_072
 _SMALL_GROUP_ROWS = 4_096
@@ -137,7 +138,9 @@ def _write_whole(path: Path, groups: Iterator[pa.Table], schema: pa.Schema) -> N
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
-    except (OSError, pa.ArrowException) as error:
+    except OSError as error:
+        raise failure(path, "cannot write the personas", error) from error
+    except pa.ArrowException as error:
         raise ResultsError(f"cannot write the personas to {path}: {error}") from error
     finally:
         with contextlib.suppress(OSError):

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from agentsim.ids import Round
-from agentsim.results.directory import RunDirectory
+from agentsim.results.directory import TABLES, RunDirectory
 from agentsim.results.recorded import RecordedAttempts
 from agentsim.results.rounds import RoundColumns, merged
 from agentsim.results.rows import (
@@ -61,6 +61,8 @@ _REPEATING = (
 
 class TableWriter:
     """Writes settled rounds; small ones wait for others, and share a file.
+
+    What could not be written waits, too: call `flush`, or `finish`, again.
 
     A Parquet file costs a millisecond, whatever is in it: for thousands of small sessions a file
     for each round would cost more than the rounds. The markets of a round stand in the tables
@@ -165,29 +167,26 @@ def _together(markets: Sequence[_Market]) -> tuple[RoundColumns, Attempts, list[
 
 
 def _write(directory: RunDirectory, rounds: Sequence[_Settled]) -> None:
-    """Write rounds into one file of each table."""
+    """Write rounds into one file of each table, or into none."""
     rounds = sorted(rounds, key=lambda settled: (settled[2][0].session, settled[2][0].round))
     keys = [Round(settles[0].session, settles[0].round) for _, _, settles in rounds]
     name = part_name(keys[0], keys[-1])
-    write_part(
-        directory.actions / name,
-        ACTIONS,
-        (
-            table
-            for (columns, _, _), key in zip(rounds, keys, strict=True)
-            for table in actions_tables(columns, key)
-        ),
+    actions = (
+        table
+        for (columns, _, _), key in zip(rounds, keys, strict=True)
+        for table in actions_tables(columns, key)
     )
-    write_part(
-        directory.requests / name,
-        REQUESTS,
-        (table for _, attempts, _ in rounds for table in request_tables(attempts)),
-    )
-    write_part(
-        directory.announcements / name,
-        ANNOUNCEMENTS,
-        [announcements_table([settle for _, _, settles in rounds for settle in settles])],
-    )
+    requests = (table for _, attempts, _ in rounds for table in request_tables(attempts))
+    announcements = announcements_table([settle for _, _, settles in rounds for settle in settles])
+    try:
+        write_part(directory.actions / name, ACTIONS, actions)
+        write_part(directory.requests / name, REQUESTS, requests)
+        write_part(directory.announcements / name, ANNOUNCEMENTS, [announcements])
+    except BaseException:
+        # Another try may be about more rounds, and have another name.
+        for table in TABLES:
+            discard(directory.table(table) / name)
+        raise
 
 
 def part_name(first: Round, last: Round) -> str:

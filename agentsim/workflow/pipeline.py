@@ -68,7 +68,7 @@ async def run_workflow(
     loaded = replace(loaded, hostfile=await launch.usable(loaded.hostfile, observer))
     cluster = Cluster(loaded.hostfile, modules=[own, *scenario.modules, *chat.MODULES])
     plan = RunPlan(place(loaded.hostfile), (), sessions_at_once=1, actions=0)
-    async with Record(loaded, plan, path, command) as record:
+    async with Record(loaded, plan, path, command, notice=observer.notice) as record:
         await personas.draw(loaded, record.directory.personas, observer)
         observer.stage(_starting(plan, scenario.model))
         logs = record.directory.logs
@@ -82,7 +82,7 @@ async def run_workflow(
             if writes:
                 await nodes.serve(models)
                 served |= nodes.models()
-            record.note(endpoints=nodes.endpoints(), models=served)
+            await record.note(endpoints=nodes.endpoints(), models=served)
             recorder = Recorder(record.journal, observer, scenario.limits.tokens, spent=tokens)
             calls = Calls(recorder, _asker(nodes, len(plan.hosts)))
             async with (

@@ -1,8 +1,16 @@
 """A run directory that cannot be written."""
 
+import contextlib
+import os
 import resource
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from whole_runs import table
 
 
 def test_the_directory_exists(program, scenario) -> None:
@@ -28,3 +36,105 @@ def test_the_disk_is_full(program, scenario, limit_bytes) -> None:
     assert "Traceback" not in err
     assert "R" in err
     assert "File too large" in err or "full" in err
+
+
+class SmallDisk:
+    """A file system of its own that the test fills and frees."""
+
+    def __init__(self, path: Path, mib: int) -> None:
+        self.path = path
+        path.mkdir()
+        options = ["-t", "tmpfs", "-o", f"size={mib}m", "tmpfs", str(path)]
+        done = subprocess.run(["mount", *options], capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+
+    def fill(self) -> None:
+        """Leave no room at all."""
+        with (self.path / "filler").open("ab", buffering=0) as file:
+            for size in (1 << 20, 1 << 12, 1):
+                with contextlib.suppress(OSError):
+                    while True:
+                        file.write(bytes(size))
+
+    def free(self) -> None:
+        (self.path / "filler").unlink()
+
+    def unmount(self) -> None:
+        subprocess.run(["umount", "-l", str(self.path)], check=True)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    if os.geteuid():
+        pytest.skip("only root can mount a small disk")
+    disk = SmallDisk(tmp_path / "disk", 32)
+    yield disk
+    disk.unmount()
+
+
+class Spoken:
+    """What a program says on stderr, line by line."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.lines: list[str] = []
+        self._stream = process.stderr
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        assert self._stream is not None
+        for line in self._stream:
+            self.lines.append(line)
+
+    def has(self, words: str) -> bool:
+        return any(words in line for line in list(self.lines))
+
+
+FULL, ROOM = "is full; waiting for room", "there is room again"
+# Rounds take a while, so that the disk is full in the middle of them.
+SLOW_ROUNDS = {
+    "agents": 2000,
+    "rounds": 12,
+    "model": {"backend": "dummy", "think_s": 0.5, "jitter_s": 0},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_run_goes_on_when_there_is_room(program, scenario, disk) -> None:
+    file = scenario(**SLOW_ROUNDS)
+    run = disk.path / "R"
+    process = program.begin("run", file, "--out", run)
+    spoken = Spoken(process)
+    program.wait_for(lambda: spoken.has("round 3 of"), 120)
+    disk.fill()
+    program.wait_for(lambda: spoken.has(FULL), 120)
+    size = (run / "journal.log").stat().st_size
+    assert process.poll() is None
+    disk.free()
+    program.wait_for(lambda: spoken.has(ROOM), 120)
+    assert process.wait(120) == 0, spoken.lines
+    assert (run / "journal.log").stat().st_size > size
+    program.run("run", file, "--out", "undisturbed", "--quiet", timeout_s=120)
+    assert table(run) == table(program.folder / "undisturbed")
+    assert not [path for path in run.rglob("*") if path.name.endswith(".tmp")]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_run_that_is_interrupted_on_a_full_disk_goes_on_later(program, scenario, disk) -> None:
+    file = scenario(**SLOW_ROUNDS)
+    run = disk.path / "R"
+    process = program.begin("run", file, "--out", run)
+    spoken = Spoken(process)
+    program.wait_for(lambda: spoken.has("round 3 of"), 120)
+    disk.fill()
+    program.wait_for(lambda: spoken.has(FULL), 120)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130, spoken.lines
+    program.assert_nothing_left()
+    disk.free()
+    program.run("resume", run, "--quiet", timeout_s=120)
+    program.run("run", file, "--out", "undisturbed", "--quiet", timeout_s=120)
+    assert table(run) == table(program.folder / "undisturbed")

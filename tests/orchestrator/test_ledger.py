@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 
-from agentsim.errors import ResultsError
+from agentsim.errors import DiskFull, ResultsError
 from agentsim.orchestrator.ledger import Ledger, Pace
-from agentsim.results import Journal, Kind, frames
+from agentsim.orchestrator.tables import Tables
+from agentsim.results import Event, Journal, Kind, frames
+from agentsim.results.records import from_json
+from agentsim.results.storage import failure
 
 QUICK = Pace(look_s=0.001, try_s=1000.0, tell_s=1000.0)
 
@@ -59,7 +62,7 @@ def journal(tmp_path: Path, disk: Disk) -> Iterator[Journal]:
 
 
 def contents(journal: Journal) -> list[bytes]:
-    return [frame.body for frame in frames(journal.path)]
+    return [frame.body for frame in frames(journal.path) if frame.kind is Kind.ANSWERS]
 
 
 async def until(condition: Any) -> None:
@@ -83,6 +86,8 @@ async def test_a_full_disk_is_waited_for_and_nothing_is_lost_or_reordered(
     assert offsets == sorted(offsets)
     assert contents(journal) == [b"%d" % i for i in range(10)]
     assert ledger.waited_s > 0
+    events = [frame for frame in frames(journal.path) if frame.kind is Kind.EVENT]
+    assert [from_json(event.body, Event).kind for event in events] == ["disk_full", "room"]
 
 
 async def test_the_user_is_told_how_much_room_is_needed_again_and_at_the_end(
@@ -176,9 +181,62 @@ async def test_who_stops_waiting_leaves_the_others_in_order(journal: Journal, di
     assert ledger.waited_s == waited_s
 
 
-async def test_files_beside_the_journal_wait_likewise(journal: Journal, disk: Disk) -> None:
-    from agentsim.results.storage import failure
+async def test_nothing_is_waited_for_when_the_run_ends(journal: Journal, disk: Disk) -> None:
+    said: list[str] = []
+    ledger = Ledger(journal, said.append, Pace(look_s=1000.0))
+    disk.fill()
+    waiting = asyncio.ensure_future(ledger.append(Kind.ANSWERS, b"x"))
+    await until(lambda: said)
+    ledger.give_up()
+    for append in (waiting, ledger.append(Kind.END, b"x")):
+        with pytest.raises(DiskFull):
+            await asyncio.wait_for(append, 20)
+    assert contents(journal) == []
 
+
+async def test_tables_wait_too_and_have_each_row_once(
+    journal: Journal, disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    written: list[int] = []
+    waiting: list[int] = []
+
+    class Writer:
+        """As `TableWriter`: keeps what it could not write."""
+
+        def write(self, round: int, *_: object) -> None:
+            waiting.append(round)
+            self.flush()
+
+        def flush(self) -> None:
+            if disk.error is not None:
+                raise failure(tmp_path / "t", "cannot write", OSError(disk.error, "no room"))
+            written.extend(waiting)
+            waiting.clear()
+
+        finish = flush
+
+    writer: Any = Writer()
+    tables = Tables(writer, Ledger(journal, said.append, QUICK))
+
+    async def put(*rounds: Any) -> None:
+        for round in rounds:
+            await tables.put(round, round, round)
+
+    await put(1)
+    disk.fill()
+    putting = asyncio.ensure_future(put(*range(2, 20)))
+    await until(lambda: said)
+    await asyncio.sleep(0.02)
+    assert not putting.done(), "the game waits"
+    disk.make_room()
+    await putting
+    await tables.close()
+    assert written == list(range(1, 20))
+    assert len(said) == 2
+
+
+async def test_files_beside_the_journal_wait_likewise(journal: Journal, disk: Disk) -> None:
     said: list[str] = []
     ledger = Ledger(journal, said.append, QUICK)
     disk.fill()

@@ -171,7 +171,7 @@ def test_nothing_is_left_when_the_disk_is_full(adults: Population, tmp_path: Pat
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
     try:
-        with pytest.raises(ResultsError, match=r"cannot write the personas to .*too large"):
+        with pytest.raises(ResultsError, match=r"cannot write the personas: File too large"):
             write_personas(path, adults, agents=20_000, sessions=1, seed=7)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
