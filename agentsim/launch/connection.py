@@ -144,7 +144,8 @@ class Call:
     async def write(self, data: bytes) -> None:
         """Give it something on its stdin; lost when it has ended."""
         assert self._process.stdin is not None
-        with contextlib.suppress(ConnectionError):
+        # uvloop raises RuntimeError for a pipe that it has closed.
+        with contextlib.suppress(ConnectionError, RuntimeError):
             self._process.stdin.write(data)
             await self._process.stdin.drain()
 

@@ -178,7 +178,7 @@ class SshLauncher:
         timeout_s = self._hostfile.ssh.connect_timeout_s + _READY_S
         try:
             async with asyncio.timeout(timeout_s):
-                with contextlib.suppress(ConnectionError):
+                with contextlib.suppress(ConnectionError, RuntimeError):
                     process.stdin.write(connection.stdin(_PROGRAM))
                     process.stdin.write(msgspec.json.encode(config) + b"\n")
                     await process.stdin.drain()
