@@ -250,7 +250,7 @@ class Play:
         """
         replacements = self._placement.replace(loss.workers, self._workers.alive())
         if replacements is None:
-            raise loss
+            raise _final(loss, self._workers.alive(), self._placement.restarts_left)
         for one in replacements:
             shard, host = one.shard, self._plan.hosts[one.node].address
             text = f"{loss}; its {shard.count:,} agents go on in worker {shard.worker} on {host}"
@@ -285,3 +285,12 @@ class Play:
             await asyncio.sleep(_SYNC_S)
             await self._ledger.sync()
             await self._tables.flush()
+
+
+def _final(loss: PeerLost, alive: Sequence[int], restarts_left: int) -> PeerLost:
+    """A loss that ends the run, with why."""
+    if not alive:
+        return PeerLost(f"{loss}; no host is left", loss.workers)
+    return PeerLost(
+        f"{loss}; it is not replaced: limits.restarts leaves {restarts_left}", loss.workers
+    )
