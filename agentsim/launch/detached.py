@@ -18,6 +18,7 @@ from agentsim.errors import LaunchError
 from agentsim.launch.base import listening
 from agentsim.launch.local import end_of
 from agentsim.launch.registry import Registry, StayingNode
+from agentsim.launch.ssh import SshLauncher, SshNode
 from agentsim.rpc.control import Listening, NodeConfig
 from agentsim.rpc.lifeline import KEEP
 from agentsim.rpc.staying import Stay
@@ -70,6 +71,46 @@ class LocalBeginning:
         stdin.close()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stdout.read(), _LEAVE_S)  # the node has let go of it, or ended
+
+
+@dataclass(frozen=True, slots=True)
+class FarBeginning:
+    """A `Beginning` on another machine."""
+
+    index: int
+    node: StayingNode
+    started: SshNode
+
+    async def keep(self) -> None:
+        await self.started.keep()
+
+    async def abandon(self) -> None:
+        await self.started.stop()
+
+
+async def begin_by_ssh(launcher: SshLauncher, index: int, stay: Stay) -> FarBeginning:
+    """Start a node on another machine.
+
+    Args:
+        launcher: of nodes that stay.
+        index: of the host in the launcher's hostfile.
+        stay: on which terms; what the launcher gives for this host.
+
+    Raises:
+        LaunchError: it did not come up.
+    """
+    started = await launcher.start(stay.host, index)
+    folder = started.said.folder
+    node = StayingNode(
+        host=stay.host,
+        target=started.target,
+        pid=started.said.pid,
+        log=f"{stay.host}:{folder}/logs/{Path(started.log).name}",
+        folder=folder,
+        local=False,
+        slots=stay.slots,
+    )
+    return FarBeginning(index, node, started)
 
 
 async def begin_locally(known: Registry, index: int, stay: Stay) -> LocalBeginning:

@@ -7,22 +7,24 @@ import contextlib
 import io
 import logging
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from agentsim import logs
-from agentsim.config.hostfile import Hostfile
+from agentsim.config.hostfile import Host, Hostfile
 from agentsim.errors import LaunchError
 from agentsim.launch import far
 from agentsim.launch.base import UNKNOWN_STATUS, listening
 from agentsim.launch.connection import Connection, kill
 from agentsim.launch.tunnel import Tunnel
+from agentsim.rpc import lifeline
 from agentsim.rpc.certificates import Authority
 from agentsim.rpc.control import Listening, NodeConfig
 from agentsim.rpc.identity import Identity
+from agentsim.rpc.staying import Stay
 from agentsim.version import __version__
 
 _log = logging.getLogger(__name__)
@@ -30,6 +32,8 @@ _log = logging.getLogger(__name__)
 _LEASE_S = 60.0
 _READY_S = 60.0
 _FAREWELL_S = 30.0
+# Some ssh servers keep a connection while any stream of it is open.
+_KEPT_S = 3.0
 _LOG_BYTES = 8 * 2**20
 _WATCH_PAUSE_S = 5.0
 _PROGRAM = ["-P", "-m", "agentsim.node"]
@@ -64,6 +68,18 @@ class SshNode:
         if self._stopping is None:
             self._stopping = asyncio.ensure_future(self._stop(grace_s))
         await asyncio.shield(self._stopping)
+
+    async def keep(self) -> None:
+        """Let a node that stays go on by itself; `ssh` is not needed any more."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(ConnectionError):
+            self.process.stdin.write(lifeline.KEEP)
+            await self.process.stdin.drain()
+        assert self.process.stdout is not None
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.process.stdout.read(), _KEPT_S)  # it lets go of it
+        kill(self.process)
+        await self.process.wait()
 
     async def _stop(self, grace_s: float) -> None:
         if self._watching is not None:
@@ -120,13 +136,25 @@ class SshLauncher:
         log_dir: where the logs of nodes, workers and model servers come to.
         api_keys: of model endpoints, by the name of their variable; handed to the nodes on their
             stdin.
+        authority: signs the certificates; None: one of this launcher's own.
+        stay: gives the terms on which a host's node stays, once it is told to (`SshNode.keep`);
+            None: nodes end with their run.
     """
 
-    def __init__(self, hostfile: Hostfile, log_dir: Path, api_keys: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        hostfile: Hostfile,
+        log_dir: Path,
+        api_keys: Mapping[str, str],
+        *,
+        authority: Authority | None = None,
+        stay: Callable[[Host], Stay] | None = None,
+    ) -> None:
         self._hostfile = hostfile
         self._log_dir = log_dir
         self._api_keys = dict(api_keys)
-        self._authority = Authority.create("run")
+        self._authority = authority or Authority.create("run")
+        self._stay = stay
         self._gate = asyncio.Semaphore(hostfile.ssh.parallel)
 
     async def start(self, host: str, index: int) -> SshNode:
@@ -166,6 +194,7 @@ class SshLauncher:
         assert process.stdin is not None
         assert process.stdout is not None
         host = connection.host.address
+        stay = self._stay and self._stay(connection.host)
         config = NodeConfig(
             address="unix:" if self._tunnelled else f"[::]:{connection.host.port}",
             folder="",
@@ -173,7 +202,8 @@ class SshLauncher:
             api_keys=self._api_keys,
             log=logs.settings_for(log, host),
             identity=self._authority.issue("node"),
-            lease_s=_LEASE_S,
+            lease_s=_LEASE_S if stay is None else stay.idle_s,
+            stay=stay,
         )
         timeout_s = self._hostfile.ssh.connect_timeout_s + _READY_S
         try:

@@ -16,15 +16,19 @@ import psutil
 
 from agentsim.config.hostfile import Host, Hostfile
 from agentsim.errors import AgentsimError, LaunchError, UserError
-from agentsim.launch import registry
+from agentsim.launch import far, registry
+from agentsim.launch.connection import Connection
 from agentsim.launch.control import NoAnswer, Owner
-from agentsim.launch.detached import Beginning, begin_locally
+from agentsim.launch.detached import Beginning, begin_by_ssh, begin_locally
+from agentsim.launch.preflight import Watcher, usable
 from agentsim.launch.registry import Registry, Staying, StayingNode
+from agentsim.launch.ssh import SshLauncher
 from agentsim.rpc.staying import (
     Carried,
     Drain,
     EndNode,
     EndRun,
+    Here,
     LogPart,
     NodeReport,
     ReadLog,
@@ -37,6 +41,7 @@ from agentsim.version import __version__
 _END_S = 30.0
 _GONE_S = 15.0
 _LOOK_S = 0.05
+_FAR_LOOK_S = 0.2
 # A host's slots for each worker that one run has there, unless the user says otherwise.
 _SLOTS_A_WORKER = 2
 
@@ -81,16 +86,24 @@ class Ended:
     left: list[StayingNode] = field(default_factory=list)
 
 
-async def up(name: str, hostfile: Hostfile, terms: Terms) -> Staying:
+async def up(name: str, hostfile: Hostfile, terms: Terms, watcher: Watcher) -> Staying:
     """Start a cluster; all of its nodes, or none.
 
+    Args:
+        watcher: is told how it goes.
+
     Raises:
-        UserError: there is one of that name.
+        UserError: there is one of that name, or a host cannot be used as it is.
         LaunchError: nodes did not come up; the message has all of them.
     """
+    _refuse(hostfile)
+    registry.registry(name)  # before anybody is asked
+    hostfile = await usable(hostfile, watcher)
     new = registry.create(name)
     with new.locked():
         try:
+            if hostfile.launcher == "ssh":
+                new.make_authority()
             started = datetime.now(UTC).isoformat(timespec="seconds")
             staying = Staying(name, __version__, started, hostfile.launcher, terms.idle_s, [])
             return await _begin(new, staying, hostfile, hostfile.hosts, terms)
@@ -99,8 +112,15 @@ async def up(name: str, hostfile: Hostfile, terms: Terms) -> Staying:
             raise
 
 
-async def add(name: str, hosts: Sequence[Host], slots: int | None) -> list[StayingNode]:
+async def add(
+    name: str, hosts: Sequence[Host], slots: int | None, watcher: Watcher
+) -> list[StayingNode]:
     """Start further nodes of a cluster, with the terms of the others.
+
+    Args:
+        hosts: reached as those that are there.
+        slots: see `Terms`.
+        watcher: is told how it goes.
 
     Raises:
         UserError: there is no such cluster, or it has such a host.
@@ -114,6 +134,8 @@ async def add(name: str, hosts: Sequence[Host], slots: int | None) -> list[Stayi
         if twice:
             raise UserError(f"cluster {name} has {', '.join(twice)} already")
         before = known.read_hosts()
+        new = before.model_copy(update={"hosts": list(hosts), "minimum_hosts": None})
+        await usable(new, watcher)
         after = before.model_copy(update={"hosts": [*before.hosts, *hosts]})
         terms = Terms(staying.idle_s, slots)
         return (await _begin(known, staying, after, hosts, terms)).nodes[len(staying.nodes) :]
@@ -239,7 +261,7 @@ async def down(name: str, *, forget: bool = False) -> Ended:
 
         async def end(node: StayingNode) -> None:
             try:
-                ended.hosts[node.host] = await _end(owner, node)
+                ended.hosts[node.host] = await _end(known, owner, node)
             except AgentsimError as error:
                 ended.hosts[node.host] = str(error)
                 ended.left.append(node)
@@ -252,18 +274,43 @@ async def down(name: str, *, forget: bool = False) -> Ended:
         return ended
 
 
+def _refuse(hostfile: Hostfile) -> None:
+    """Refuse what cannot stay.
+
+    Raises:
+        UserError: it is such a hostfile.
+    """
+    if hostfile.cluster is not None:
+        raise UserError(f"the hostfile is of cluster {hostfile.cluster}, which is there already")
+    if hostfile.launcher == "ssh" and hostfile.transport == "tunnel":
+        raise UserError(
+            "nodes that stay are reached at a port of theirs, and `transport: tunnel` is for runs "
+            "that start their own: open the ports of `port` to this machine"
+        )
+
+
 async def _begin(
     known: Registry, staying: Staying, hostfile: Hostfile, hosts: Sequence[Host], terms: Terms
 ) -> Staying:
     """Start nodes; when all are up, write them down and let them go on by themselves."""
     begun: list[Beginning] = []
     failed: list[str] = []
+    launcher: SshLauncher | None = None
+
+    def stay(host: Host) -> Stay:
+        slots = terms.slots or _SLOTS_A_WORKER * host.workers
+        return Stay(known.name, host.address, slots, terms.idle_s)
+
+    if hostfile.launcher == "ssh":
+        authority = known.authority()
+        launcher = SshLauncher(hostfile, known.logs, {}, authority=authority, stay=stay)
 
     async def begin(host: Host, index: int) -> None:
-        slots = terms.slots or _SLOTS_A_WORKER * host.workers
-        stay = Stay(known.name, host.address, slots, terms.idle_s)
         try:
-            begun.append(await begin_locally(known, index, stay))
+            if launcher is None:
+                begun.append(await begin_locally(known, index, stay(host)))
+            else:
+                begun.append(await begin_by_ssh(launcher, index, stay(host)))
         except LaunchError as error:
             failed.append(str(error))
 
@@ -284,7 +331,7 @@ async def _begin(
     return staying
 
 
-async def _end(owner: Owner, node: StayingNode) -> str:
+async def _end(known: Registry, owner: Owner, node: StayingNode) -> str:
     """End a node; what it ended.
 
     Raises:
@@ -292,14 +339,45 @@ async def _end(owner: Owner, node: StayingNode) -> str:
     """
     try:
         what = (await owner.tell(node, EndNode(), Carried, _END_S)).what
-    except NoAnswer:
-        if not node.local:
-            raise
-        what = await _kill(node)
+    except NoAnswer as error:
+        what = await (_kill(node) if node.local else _kill_far(known, node, error))
     if node.local:
         await _gone(node.pid)
         shutil.rmtree(node.folder, ignore_errors=True)
+    else:
+        await _silent(owner, node)
     return what
+
+
+async def _silent(owner: Owner, node: StayingNode) -> None:
+    """Wait until a node of another machine does not answer any more."""
+    with contextlib.suppress(NoAnswer):
+        for _ in range(round(_GONE_S / _FAR_LOOK_S)):
+            await owner.tell(node, Here(), Carried)
+            await asyncio.sleep(_FAR_LOOK_S)
+
+
+async def _kill_far(known: Registry, node: StayingNode, error: NoAnswer) -> str:
+    """End a node of another machine that does not answer, through ssh.
+
+    Raises:
+        LaunchError: its machine does not answer to ssh either.
+    """
+    hostfile = known.read_hosts()
+    hosts = [host for host in hostfile.hosts if host.address == node.host]
+    asked = {"pid": node.pid, "folder": node.folder, "grace_s": 5.0, "most_bytes": 0}
+    connection = Connection(hostfile.ssh, hosts[0])
+    try:
+        async with (
+            asyncio.timeout(hostfile.ssh.connect_timeout_s + _END_S),
+            connection.call(far.program("farewell", asked)) as call,
+        ):
+            if await call.read() is not None:
+                return "did not answer; it had ended, or was ended through ssh"
+            problem = connection.problem(await call.status(), call.err())
+    except TimeoutError:
+        problem = connection.problem(None, "")
+    raise LaunchError(f"{error}. Through ssh: {problem.what}") from None
 
 
 async def _kill(node: StayingNode) -> str:

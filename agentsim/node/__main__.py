@@ -7,7 +7,6 @@ has run out, and then neither stdin nor the terminal that started it matters.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import shutil
 import signal
@@ -38,7 +37,7 @@ async def _main(config: NodeConfig, *, far: bool) -> None:
     if config.lease_s is None:
         lifeline.hold(end, grace_s=10.0, die_with_parent=False)
     else:
-        _leave_terminal()
+        lifeline.leave_terminal()
     door = Door(OnlyRun(node))
     handlers = {DATA: door.data, PULSE: door.pulse}
     server = await serve(config.address, handlers, config.identity)
@@ -55,13 +54,6 @@ async def _main(config: NodeConfig, *, far: bool) -> None:
             shutil.rmtree(config.folder, ignore_errors=True)
 
 
-def _leave_terminal() -> None:
-    """What ends with the ssh client that started this node is not for it."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with contextlib.suppress(PermissionError):  # it leads a session already
-        os.setsid()
-
-
 if __name__ == "__main__":
     settings = msgspec.json.decode(lifeline.first_line(), type=NodeConfig)
     logs.hide(settings.api_keys.values())
@@ -69,4 +61,5 @@ if __name__ == "__main__":
     if far:
         settings = settle(settings)
     logs.begin(settings.log, "node")
-    uvloop.run(_main(settings, far=far) if settings.stay is None else stay(settings))
+    main = _main if settings.stay is None else stay
+    uvloop.run(main(settings, far=far))

@@ -290,6 +290,8 @@ class Daemon:
     def _renew(self, command: Renew) -> Carried:
         if self._identity is None:
             raise UserError("a node on a Unix socket has no certificate")
+        if why := command.identity.unlike(self._identity):
+            raise LaunchError(f"the certificate is not taken: it is {why}")
         self._identity = command.identity
         _log.info("a new certificate, until %s", command.identity.until)
         return Carried(f"has a certificate until {command.identity.until:%Y-%m-%d}")

@@ -41,6 +41,20 @@ class Identity(msgspec.Struct, frozen=True):
 
         return x509.load_pem_x509_certificate(self.certificate).not_valid_after_utc
 
+    def unlike(self, other: Identity) -> str:
+        """Why this can take no place of another identity; empty when it can."""
+        from cryptography import x509
+        from cryptography.exceptions import InvalidSignature
+
+        mine, others = map(x509.load_pem_x509_certificate, (self.certificate, other.certificate))
+        try:
+            mine.verify_directly_issued_by(x509.load_pem_x509_certificate(other.ca))
+        except (ValueError, TypeError, InvalidSignature):
+            return "not of this cluster"
+        if self.ca != other.ca:
+            return "not of this cluster"
+        return "" if mine.subject == others.subject else "not a node's"
+
     def for_server(self, renewed: Callable[[], Identity] | None = None) -> grpc.ServerCredentials:
         """Credentials of a server that lets in nobody without a certificate of this authority.
 

@@ -59,6 +59,13 @@ def hold(on_end: Callable[[], None], *, grace_s: float, die_with_parent: bool) -
     threading.Thread(target=wait, name="lifeline", daemon=True).start()
 
 
+def leave_terminal() -> None:
+    """What ends with the shell or ssh client that started this program is not for it."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with contextlib.suppress(PermissionError):  # it leads a session already
+        os.setsid()
+
+
 KEEP = b"keep\n"
 """What a parent writes to let a child live on without it."""
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from agentsim.cli.cluster.common import Json, Name, finish, the_cluster
+from agentsim.cli.cluster.common import Json, Name, OnStderr, finish, the_cluster
 
 
 def add(
@@ -37,7 +37,7 @@ def add(
     path = Path(host)
     is_file = path.suffix in (".yaml", ".yml") or path.is_file()
     hosts = load_hostfile(path).hosts if is_file else [Host(address=host, workers=workers)]
-    nodes = finish(add(staying.name, hosts, slots))
+    nodes = finish(add(staying.name, hosts, slots, OnStderr()))
     if json:
         import msgspec
 

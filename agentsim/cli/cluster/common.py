@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -46,6 +47,18 @@ def finish(work: Coroutine[Any, Any, T]) -> T:
     import uvloop
 
     return uvloop.run(work)
+
+
+class OnStderr:
+    """Tells how a start goes. See `launch.preflight.Watcher`."""
+
+    def stage(self, name: str) -> None:
+        """What is done now."""
+        print(name, file=sys.stderr)
+
+    def notice(self, message: str) -> None:
+        """What the user should know."""
+        print(message, file=sys.stderr)
 
 
 def seconds(text: str, option: str) -> float:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from agentsim.cli.cluster.common import Json, finish, seconds
+from agentsim.cli.cluster.common import Json, OnStderr, finish, seconds
 
 
 def up(
@@ -36,7 +36,7 @@ def up(
     from agentsim.launch.staying import Terms, up
 
     terms = Terms(seconds(idle, "--idle"), slots)
-    staying = finish(up(name or hostfile.stem, load_hostfile(hostfile), terms))
+    staying = finish(up(name or hostfile.stem, load_hostfile(hostfile), terms, OnStderr()))
     if json:
         import msgspec
 
