@@ -9,7 +9,9 @@ import typer
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
+    run: Annotated[
+        Path, typer.Argument(help="The directory of a run or sweep.", show_default=False)
+    ],
     out: Annotated[
         Path | None,
         typer.Option(

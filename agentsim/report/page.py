@@ -63,13 +63,26 @@ class Table:
 
 def page(contents: Contents) -> str:
     """The page as HTML."""
+    return filled("page.html.j2", contents.figures, _variables(contents))
+
+
+def filled(name: str, figures: Sequence[Figure], variables: dict[str, Any]) -> str:
+    """A template of this package with the common style, table and figure macros.
+
+    Args:
+        name: of the template.
+        figures: that it may show, by name.
+        variables: what it shows.
+    """
     import jinja2
     from markupsafe import Markup
 
     folder = resources.files("agentsim.report")
     css = folder.joinpath("page.css").read_text("utf-8") + colours_css()
     digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
+    texts = {each: folder.joinpath(each).read_text("utf-8") for each in (name, "macros.html.j2")}
     environment = jinja2.Environment(
+        loader=jinja2.DictLoader(texts),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -79,25 +92,23 @@ def page(contents: Contents) -> str:
             visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
         ),
     )
-    template = environment.from_string(folder.joinpath("page.html.j2").read_text("utf-8"))
-    # Markup: our own style sheet, and figures whose texts were escaped when they were made.
-    figures = {
-        figure.name: {
-            "svg": Markup(inline(figure.files["svg"], figure.name, figure.title)),
-            "title": figure.title,
-            "caption": figure.caption,
-        }
-        for figure in contents.figures
+    environment.globals |= {
+        "zip": zip,
+        "count": count,
+        "titles": lambda table: list(table.columns),
+        # Markup: our own style sheet, and figures whose texts were escaped when they were made.
+        "css": Markup(css),
+        "style_hash": digest,
+        "figures": {
+            figure.name: {
+                "svg": Markup(inline(figure.files["svg"], figure.name, figure.title)),
+                "title": figure.title,
+                "caption": figure.caption,
+            }
+            for figure in figures
+        },
     }
-    return template.render(
-        css=Markup(css),
-        style_hash=digest,
-        figures=figures,
-        count=count,
-        zip=zip,
-        titles=lambda table: list(table.columns),
-        **_variables(contents),
-    )
+    return environment.get_template(name).render(**variables)
 
 
 def _variables(contents: Contents) -> dict[str, Any]:

@@ -15,20 +15,22 @@ from agentsim.report.examples import read_examples
 from agentsim.report.figures import draw
 from agentsim.report.figures.drawn import Material
 from agentsim.report.page import Contents, page
+from agentsim.report.sweep_page import make_sweep_report
 from agentsim.report.tables import tables
 from agentsim.report.tau import Tau, fit
 from agentsim.report.words import Number
 from agentsim.results import RunDirectory, load_run
 from agentsim.results.storage import failure
+from agentsim.results.sweep import SweepDirectory, is_sweep
 
 _ENTRIES = frozenset({"figures", "tables", "report.html"})
 
 
 def write_report(path: Path, out: Path | None = None) -> Path:
-    """Report on a run that was recorded; an older report is replaced as a whole.
+    """Report on a run or a sweep that was recorded; an older report is replaced as a whole.
 
     Args:
-        path: the run's directory.
+        path: the directory of the run or sweep.
         out: the report's folder; None: `report` in the run's directory.
 
     Returns:
@@ -38,10 +40,14 @@ def write_report(path: Path, out: Path | None = None) -> Path:
         UserError: `out` holds something else than a report.
         ResultsError: no run is at `path`, or something cannot be read or written.
     """
-    directory = RunDirectory.open(path)
-    out = directory.path / "report" if out is None else out
-    _refuse_other(out)
-    files = make_report(read_numbers(directory))
+    out = path / "report" if out is None else out
+    if is_sweep(path):
+        _refuse_other(out)
+        files = make_sweep_report(SweepDirectory(path))
+    else:
+        directory = RunDirectory.open(path)
+        _refuse_other(out)
+        files = make_report(read_numbers(directory))
     temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     try:
         try:

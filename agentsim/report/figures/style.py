@@ -147,13 +147,15 @@ def _fonts() -> list[str]:
     return ["DejaVu Sans", *(name for name in _FALLBACKS if name in installed)]
 
 
-def new(height_in: float, rows: int = 1, **options: Any) -> tuple[MplFigure, list[Axes]]:
-    """A figure with panels below each other."""
+def new(
+    height_in: float, rows: int = 1, columns: int = 1, **options: Any
+) -> tuple[MplFigure, list[Axes]]:
+    """A figure with panels below and beside each other."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
-    axes = figure.subplots(rows, 1, squeeze=False, **options)
-    return figure, list(axes[:, 0])
+    axes = figure.subplots(rows, columns, squeeze=False, **options)
+    return figure, list(axes.flat)
 
 
 def round_axis(axis: Axes, rounds: list[int]) -> None:
