@@ -8,6 +8,7 @@ from agentsim.cli.bench import bench
 from agentsim.cli.cluster import cluster
 from agentsim.cli.diff import diff
 from agentsim.cli.explain import explain
+from agentsim.cli.logs import logs
 from agentsim.cli.personas import personas
 from agentsim.cli.plan import plan
 from agentsim.cli.replies import replies
@@ -35,6 +36,7 @@ for command in (
     runs,
     rm,
     show,
+    logs,
     report,
     diff,
     reread,
