@@ -106,14 +106,19 @@ class WireRun:
         os.environ[name] = self.program.env[name]
 
     async def play(
-        self, scenario: Path, phase: str = "", fault: Callable[[WireRun], None] | None = None
+        self,
+        scenario: Path,
+        phase: str = "",
+        fault: Callable[[WireRun], None] | None = None,
+        *,
+        timeout_s: float = 110,
     ) -> list[tuple[object, ...]]:
         """Play it, with a fault at a phase; gives the table."""
         loaded = load(scenario, games=GAMES)
         act = (lambda: None) if fault is None else (lambda: fault(self))
         self.watching = Watching(phase, act)
         path = self.folder / f"R-{secrets.token_hex(4)}"
-        async with asyncio.timeout(110):
+        async with asyncio.timeout(timeout_s):
             await run.run(loaded, path, self.watching, launcher=self._launcher)
         assert fault is None or self.watching.arrived, f"the run had no phase {phase}"
         return list(table(path))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from agentsim.errors import AgentsimError
+from agentsim.errors import AgentsimError, LaunchError
 from agentsim.node.models import Models
 from agentsim.node.servers import Servers
 from agentsim.node.workers import Workers
@@ -189,7 +189,7 @@ class Node:
             case Kind.RECORDINGS:
                 self._models.record(decode(envelope.body, Recordings))
             case Kind.SPAWN:
-                self._begin(self._workers.start(decode(envelope.body, Spawn).workers))
+                self._begin(self._spawn(decode(envelope.body, Spawn).workers))
             case Kind.END:
                 for worker in decode(envelope.body, Spawn).workers:
                     self._workers.end(worker)
@@ -222,6 +222,17 @@ class Node:
             workers.cancel()
             models.cancel()
         await self._say(Kind.READY, NodeReady(self._workers.pids, served))
+
+    async def _spawn(self, workers: list[int]) -> None:
+        """Start further workers; those that do not come are lost like any others."""
+        try:
+            await self._workers.start(workers)
+        except LaunchError as error:
+            gone = [worker for worker in workers if not self._workers.connected(worker)]
+            for worker in gone:
+                self._workers.end(worker)
+            message = f"{self._host}: {error}"
+            await self._say(Kind.FAILED, Failure("PeerLost", message, workers=gone))
 
     async def _serve(self, wanted: ServeModels) -> None:
         """Change the models; say SERVING."""

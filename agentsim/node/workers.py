@@ -8,7 +8,9 @@ import hmac
 import logging
 import secrets
 import sys
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -25,6 +27,23 @@ _log = logging.getLogger(__name__)
 _START_TIMEOUT_S = 60.0
 # A worker that was asked to end has this time before it is killed.
 _END_S = 3.0
+# What waits for a worker that is being started; who sends more waits with it.
+_HELD_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class _Coming:
+    """A worker that was started and is not connected.
+
+    Attributes:
+        settled: set when it is connected, or will never be.
+        held: what waits for it.
+        held_bytes: of all of that.
+    """
+
+    settled: asyncio.Future[None]
+    held: deque[Envelope] = field(default_factory=deque)
+    held_bytes: int = 0
 
 
 class Workers:
@@ -57,9 +76,7 @@ class Workers:
         self._clock = AwakeClock()
         self._last_pulse_s: dict[int, float] = {}
         self._agents: dict[int, int] = {}
-        # Workers that were started and are not connected, with what waits for them.
-        self._coming: dict[int, asyncio.Future[None]] = {}
-        self._held: dict[int, list[Envelope]] = {}
+        self._coming: dict[int, _Coming] = {}
         self._ending: set[int] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
@@ -92,7 +109,8 @@ class Workers:
     async def start(self, workers: Sequence[int]) -> None:
         """Start workers of these indices, side by side, and wait until all are connected.
 
-        What is sent to one of them meanwhile waits for it.
+        What is sent to one of them meanwhile waits for it. One that ends before it is connected is
+        told of like any other.
 
         Raises:
             LaunchError: one did not connect in time, or there is no room for them.
@@ -102,28 +120,33 @@ class Workers:
                 self._serve, path=str(self._socket), limit=2**20
             )
         self._admit(len(workers))
-        coming = []
+        loop = asyncio.get_running_loop()
         for worker in workers:
             self._tokens[worker] = secrets.token_hex(16)
-            self._coming[worker] = asyncio.get_running_loop().create_future()
-            self._held[worker] = []
-            coming.append(self._coming[worker])
+            self._coming[worker] = _Coming(loop.create_future())
+        settled = [self._coming[worker].settled for worker in workers]
         await asyncio.gather(*(self._spawn(worker) for worker in workers))
-        try:
-            await asyncio.wait_for(asyncio.gather(*coming), _START_TIMEOUT_S)
-        except TimeoutError:
-            missing = sorted(set(workers) & set(self._coming))
+        if settled:
+            await asyncio.wait(settled, timeout=_START_TIMEOUT_S)
+        missing = sorted(set(workers) & set(self._coming))
+        if missing:
             raise LaunchError(
                 f"workers {missing} did not connect within {_START_TIMEOUT_S:.0f} s; "
                 f"see {self._log_of(missing[0])}"
-            ) from None
+            )
 
     def end(self, worker: int) -> None:
         """End one worker: ask, and kill it if it is there 3 s later. Its exit is no loss."""
+        if worker in self._ending:
+            return
+        self._ending.add(worker)
         process = self._processes.get(worker)
-        if process is not None and process.returncode is None and worker not in self._ending:
-            self._ending.add(worker)
+        if process is not None and process.returncode is None:
             self._keep(_end(process))
+
+    def connected(self, worker: int) -> bool:
+        """Whether a worker is there to be sent to."""
+        return worker in self._links
 
     def has(self, worker: int) -> bool:
         """Whether a worker is one of this node's."""
@@ -131,10 +154,14 @@ class Workers:
 
     async def send(self, envelope: Envelope) -> None:
         """Pass an envelope on to its worker; one for a worker that has ended is dropped."""
+        coming = self._coming.get(envelope.to)
+        if coming is not None:
+            if coming.held_bytes < _HELD_BYTES:
+                coming.held.append(envelope)
+                coming.held_bytes += len(envelope.body)
+                return
+            await asyncio.shield(coming.settled)
         link = self._links.get(envelope.to)
-        if envelope.to in self._held:
-            self._held[envelope.to].append(envelope)
-            return
         if link is None:
             _log.warning("dropped a message for worker %d, which has ended", envelope.to)
             return
@@ -165,6 +192,10 @@ class Workers:
         return self._log_dir / f"worker-{worker}.log"
 
     async def _spawn(self, worker: int) -> None:
+        if worker in self._ending:  # it is not wanted any more
+            del self._tokens[worker]
+            self._settle(worker)
+            return
         with self._log_of(worker).open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", "agentsim.worker"),
@@ -178,12 +209,14 @@ class Workers:
         assert process.stdin is not None
         process.stdin.write(msgspec.json.encode(config) + b"\n")
         self._keep(self._watch(worker, process))
+        if worker in self._ending:
+            self._keep(_end(process))
 
     async def _watch(self, worker: int, process: asyncio.subprocess.Process) -> None:
         status = await process.wait()
         self._links.pop(worker, None)
         self._last_pulse_s.pop(worker, None)
-        self._held.pop(worker, None)
+        self._settle(worker)
         if not self._stopping and worker not in self._ending:
             self._on_exit(worker, status, self._log_of(worker))
 
@@ -205,20 +238,24 @@ class Workers:
                     self._agents[hello.worker] = decode(envelope.body, Pulse).agents
                 else:
                     await self._on_envelope(envelope)
-        except WireError as error:
+        except (WireError, msgspec.DecodeError) as error:
             _log.warning("a worker's connection broke: %s", error)
         finally:
             await link.close()
 
     async def _join(self, worker: int, link: StreamLink) -> None:
         """A worker is connected: give it what waited, then let others send to it directly."""
-        while held := self._held.get(worker):
-            await link.send(held.pop(0))
-        self._held.pop(worker, None)
+        coming = self._coming.get(worker)
+        while coming is not None and coming.held:
+            await link.send(coming.held.popleft())
         self._links[worker] = link
+        self._settle(worker)
+
+    def _settle(self, worker: int) -> None:
+        """A worker is not waited for any more."""
         coming = self._coming.pop(worker, None)
-        if coming is not None and not coming.done():
-            coming.set_result(None)
+        if coming is not None and not coming.settled.done():
+            coming.settled.set_result(None)
 
     async def _greet(self, link: StreamLink) -> Hello | None:
         envelope = await link.receive()
