@@ -14,6 +14,7 @@ import typer
 from agentsim.cli.failures import ErrorFormat, told_as
 from agentsim.cli.flags import (
     Agents,
+    Cluster,
     Errors,
     File,
     Hosts,
@@ -22,6 +23,7 @@ from agentsim.cli.flags import (
     Sessions,
     Set,
     Workers,
+    hosts_of,
     overrides,
 )
 
@@ -37,6 +39,7 @@ def plan(
     rounds: Rounds = None,
     seed: Seed = None,
     hosts: Hosts = None,
+    cluster: Cluster = None,
     workers: Workers = None,
     set_: Set = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
@@ -52,7 +55,8 @@ def plan(
     flags = {"agents": agents, "sessions": sessions, "rounds": rounds, "seed": seed}
     with told_as(error_format):
         changed = overrides(flags, set_)
-        loaded = load_runs(file, games=GAMES, overrides=changed, hosts=hosts, workers=workers)
+        place = hosts_of(hosts, cluster)
+        loaded = load_runs(file, games=GAMES, overrides=changed, hosts=place, workers=workers)
     data, text = _sweep(loaded) if isinstance(loaded, LoadedSweep) else _one(loaded)
     sys.stdout.write(json_.dumps(data, indent=2, ensure_ascii=False) + "\n" if json else text)
     sys.exit(1 if data["missing"] else 0)
