@@ -70,6 +70,7 @@ async def run_workflow(
     plan = RunPlan(place(loaded.hostfile), (), sessions_at_once=1, actions=0)
     async with Record(loaded, plan, path, command, notice=observer.notice) as record:
         await personas.draw(loaded, record.directory.personas, observer)
+        observer.stage("this program keeps its own state: a run that is cut cannot go on")
         observer.stage(_starting(plan, scenario.model))
         logs = record.directory.logs
         if launcher is None:

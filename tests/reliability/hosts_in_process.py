@@ -196,7 +196,7 @@ class Workers:
             for _, task in self._hosts.values():
                 if task.done():
                     task.result()
-            await asyncio.wait_for(self._news.wait(), 5)
+            await asyncio.wait_for(self._news.wait(), 60)
         self._received += 1
         for place in self._lose(self._received):
             self._lost(sorted(self._hosts)[place % len(self._hosts)])

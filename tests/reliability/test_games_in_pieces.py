@@ -32,7 +32,10 @@ GAMES: dict[str, dict[str, Any]] = {
     "separate": {"game": SEPARATE},
     "told": {"game": TOLD, "memory": "numbers"},
     "theory": {"model": {"backend": "cognitive_hierarchy"}, "sessions": 2},
-    "dummy-groups": {"model": {"backend": "dummy"}, "game": SEPARATE},
+    "dummy-groups": {
+        "model": {"backend": "dummy", "think_s": 0.01, "jitter_s": 0.01},
+        "game": SEPARATE,
+    },
 }
 
 
