@@ -11,6 +11,7 @@ from agentsim.results.difference import Difference, Layer
 
 _WIDTH = 80
 _SHOWN = 8
+_TOLD = 12
 _OF = {
     "files": "fields",
     "versions": "versions",
@@ -32,7 +33,9 @@ def plain(comparison: Comparison) -> str:
     lines += ["", *_verdict(comparison)]
     if comparison.told:
         lines += ["", "Not the same either, and no part of the result:"]
-        lines += [line for item in comparison.told for line in _told(item)]
+        lines += [line for item in comparison.told[:_TOLD] for line in _told(item)]
+        if len(comparison.told) > _TOLD:
+            lines.append(f"  … and {count(len(comparison.told) - _TOLD)} more; --json has all")
     return "\n".join(lines) + "\n"
 
 
@@ -79,6 +82,9 @@ def _difference(difference: Difference) -> Iterator[str]:
 
 def _verdict(comparison: Comparison) -> Iterator[str]:
     parting = comparison.parting
+    if parting is not None and comparison.equal_so_far:
+        yield "Equal in all that both have; one of them has more."
+        return
     if parting is not None:
         yield f"The runs part at: {parting.name}."
         return

@@ -81,10 +81,16 @@ class Comparison:
         """The first layer that differs; None when the runs are equal."""
         return next((layer for layer in self.layers if not layer.equal), None)
 
+    @property
+    def equal_so_far(self) -> bool:
+        """Whether all that both have is equal: one may have settled fewer rounds."""
+        return all(layer.differ == 0 for layer in self.layers)
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
             "equal": self.parting is None,
+            "equal_so_far": self.equal_so_far,
             "part_at": self.parting and self.parting.name,
             "runs": [{**asdict(side), "path": str(side.path)} for side in (self.left, self.right)],
             "layers": [layer.to_dict() for layer in self.layers],

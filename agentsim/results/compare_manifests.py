@@ -29,7 +29,8 @@ def files_layer(left: Data, right: Data) -> Layer:
 
 def versions_layer(left: Data, right: Data) -> Layer:
     """The program, Python, packages and files of models."""
-    mine, its = (_versions(manifest) for manifest in (left, right))
+    models = not (replays(left, right) or replays(right, left))
+    mine, its = (_versions(manifest, models=models) for manifest in (left, right))
     differences = _fields(mine, its)
     return Layer(
         "versions", len(mine.keys() | its.keys()), len(differences), first=tuple(differences)
@@ -68,18 +69,19 @@ def _deciding(manifest: Data) -> dict[str, Any]:
     return {**flat(scenario), **flat(population), **sources}
 
 
-def _versions(manifest: Data) -> dict[str, Any]:
+def _versions(manifest: Data, *, models: bool) -> dict[str, Any]:
     # A run that went on with another version has several.
     programs = [manifest.get("agentsim"), *(r.get("agentsim") for r in manifest.get("resumes", []))]
     plain = {
         "agentsim": ", ".join(dict.fromkeys(str(program) for program in programs)),
         "python": manifest.get("python"),
     }
-    return {**plain, **flat(manifest.get("packages") or {}), **_model_files(manifest)}
+    of_models = _models(manifest) if models else {}
+    return {**plain, **flat(manifest.get("packages") or {}), **of_models}
 
 
-def _model_files(manifest: Data) -> dict[str, Any]:
-    """What tells a model's file apart, wherever it lies."""
+def _models(manifest: Data) -> dict[str, Any]:
+    """What tells models apart: their file, wherever it lies, or what their server says."""
     models: dict[str, str] = {}
     for name, hosts in (manifest.get("models") or {}).items():
         files = [host["file"] for host in hosts if host.get("file")]
