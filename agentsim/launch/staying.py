@@ -10,6 +10,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 import psutil
@@ -203,12 +204,28 @@ async def drain(name: str, host: str, *, on: bool) -> str:
 
 
 async def read_log(owner: Owner, node: StayingNode, offset: int) -> LogPart:
-    """A part of a node's log.
+    """A part of a node's log; of one that is gone, from its file if that is on this machine.
 
     Raises:
         AgentsimError: it does not answer, or the log cannot be read.
     """
-    return await owner.tell(node, ReadLog(offset), LogPart)
+    try:
+        return await owner.tell(node, ReadLog(offset), LogPart)
+    except NoAnswer:
+        if not node.local:
+            raise
+        return await asyncio.to_thread(_read, Path(node.log), offset)
+
+
+def _read(log: Path, offset: int) -> LogPart:
+    try:
+        with log.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size + offset) if offset < 0 else min(offset, size))
+            data = file.read()
+            return LogPart(data, file.tell())
+    except OSError as error:
+        raise UserError(f"{log}: cannot be read: {error.strerror}") from error
 
 
 async def stop_run(staying: Staying, run: str) -> dict[str, str]:

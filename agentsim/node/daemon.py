@@ -103,12 +103,14 @@ class Daemon:
                 try:
                     command = read_command(envelope.body)
                 except msgspec.DecodeError as error:
-                    answer: Answer = Refused("RunError", f"the command cannot be read: {error}")
-                else:
-                    answer = await self._carry_out(command)
-                await link.send(Envelope(Kind.ANSWER, ORCHESTRATOR, NODE, encode(answer)))
-                if isinstance(answer, Carried) and isinstance(command, EndNode):
-                    self.ended.set()
+                    answer = Refused("RunError", f"the command cannot be read: {error}")
+                    await _answer(link, answer)
+                    continue
+                try:
+                    await _answer(link, await self._carry_out(command))
+                finally:
+                    if isinstance(command, EndNode):
+                        self.ended.set()
 
     async def stop(self) -> None:
         """End all runs and all model servers."""
@@ -155,6 +157,9 @@ class Daemon:
                     return await self._end_node()
         except AgentsimError as error:
             return Refused(type(error).__name__, f"{self._stay.host}: {error}")
+        except Exception as error:  # noqa: BLE001 - whoever asked must hear of it
+            _log.exception("a command failed: %s", type(command).__name__)
+            return Refused("RunError", f"{self._stay.host}: a bug: {error!r}; see the node's log")
 
     async def _open(self, command: OpenRun) -> Opened:
         """Begin a run, unless something speaks against it."""
@@ -353,6 +358,10 @@ class _Present:
         finally:
             self._run.streams -= 1
             self._run.left_s = time.monotonic()
+
+
+async def _answer(link: Link, answer: Answer) -> None:
+    await link.send(Envelope(Kind.ANSWER, ORCHESTRATOR, NODE, encode(answer)))
 
 
 def _counted(number: int, name: str) -> str:
