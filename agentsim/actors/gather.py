@@ -30,6 +30,7 @@ class Gather:
         where: worker and host, for error messages.
 
     Attributes:
+        call: the group call.
         on_end: called when all calls have ended.
     """
 
@@ -37,7 +38,6 @@ class Gather:
         "_bytes",
         "_codec",
         "_errors",
-        "_id",
         "_left",
         "_loop",
         "_offsets",
@@ -45,6 +45,7 @@ class Gather:
         "_send",
         "_values",
         "_where",
+        "call",
         "on_end",
     )
 
@@ -58,7 +59,7 @@ class Gather:
     ) -> None:
         self.on_end: Callable[[], None] | None = None
         self._left = call.count
-        self._id = call.id
+        self.call = call
         self._send = send
         self._codec = codec
         self._where = where
@@ -126,13 +127,13 @@ class Gather:
         if PLAIN.issuperset(map(type, values)):
             with contextlib.suppress(CannotTravel):  # which one cannot is seen below
                 plain = self._codec.encode(values)
-                self._send(DoneMany(self._id, column, plain, None, errors))
+                self._send(DoneMany(self.call.id, column, plain, None, errors))
                 return
         encoded = [
             self._encoded(offset, value, errors)
             for offset, value in zip(offsets, values, strict=True)
         ]
-        self._send(DoneMany(self._id, column, None, encoded, errors))
+        self._send(DoneMany(self.call.id, column, None, encoded, errors))
 
     def _encoded(self, offset: int, value: Any, errors: dict[int, RemoteError]) -> bytes:
         if value is None:

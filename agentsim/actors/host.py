@@ -40,6 +40,8 @@ from agentsim.actors.threads import Threads, run
 from agentsim.actors.wire import PLAIN
 
 _log = logging.getLogger(__name__)
+# Calls of one group call that begin before the loop comes round.
+_AT_ONCE = 5_000
 
 _chain: contextvars.ContextVar[tuple[int, ...]] = contextvars.ContextVar("chain", default=())
 
@@ -56,6 +58,20 @@ class _Queued:
     call: Call
     entry: Entry
     values: dict[int, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Many:
+    """A call on many agents that begins.
+
+    Attributes:
+        arguments: that all may share; None: each reads its own.
+    """
+
+    gather: Gather
+    group: Residents
+    method: Method
+    arguments: tuple[tuple[Any, ...], dict[str, Any]] | None
 
 
 class ActorHost:
@@ -103,6 +119,8 @@ class ActorHost:
         self._queued: dict[int, _Queued] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._gathers: dict[int, tuple[Gather, int]] = {}
+        # What arrives while a call on very many agents begins; None when none does.
+        self._held: list[ActorMessage] | None = None
 
     @property
     def agents(self) -> int:
@@ -120,6 +138,9 @@ class ActorHost:
         Raises:
             ValueError: it is none for a host.
         """
+        if self._held is not None:
+            self._held.append(message)
+            return
         match message:
             case Call():
                 self._call(message)
@@ -291,47 +312,74 @@ class ActorHost:
             return
         assert group is not None
         assert method is not None
-        arguments = self._arguments.shared(message.arguments)
+        many = _Many(gather, group, method, self._arguments.shared(message.arguments))
         if message.count >= MANY:
             # The collector would walk all that the agents need again and again, while they begin
             # and while they wait. The tasks that are made here have begun when the loop comes to
             # what is called soon after them; it leaves them alone until they have ended.
             gc.disable()
-        for offset in range(message.count):
-            index = message.first + offset
-            agent = group.agents.get(index)
-            key = _key(message.group, index)
-            if key in self._boxes or key in self._lone or not isinstance(agent, Agent):
-                self._one_of_many(message, offset, gather)
-                continue
-            chain = (*message.chain, message.id + offset)
-            _chain.set(chain)
-            try:
-                args, kwargs = arguments or self._arguments.read(message.arguments)
-                result = method.function(agent, *args, **kwargs)
-            except BaseException as error:  # noqa: BLE001 - a user's method may raise anything
-                gather.error(offset, self._error_of(error))
-                continue
-            if method.waits or (type(result) not in PLAIN and hasattr(type(result), "__await__")):
-                self._lone[key] = chain[-1]
-                work = self._lone_call(key, chain, result, gather, offset)
-                self._tasks[chain[-1]] = self._loop.create_task(work)
-            else:
-                gather.value(offset, result)
-        _chain.set(())
-        if message.count >= MANY:
-            self._loop.call_soon(_collect_again, gather)
+        self._begin_some(many, 0)
 
-    async def _lone_call(
-        self, key: int, chain: tuple[int, ...], work: Any, gather: Gather, offset: int
-    ) -> None:
-        _chain.set(chain)
+    def _begin_some(self, many: _Many, start: int) -> None:
+        """Begin some of many calls, and the others when the loop comes round.
+
+        A worker that begins half a million at once gives no sign of life meanwhile. What arrives
+        until all have begun is held, since it came later.
+        """
+        call = many.gather.call
+        end = min(start + _AT_ONCE, call.count)
+        for offset in range(start, end):
+            self._begin_one(many, offset)
+        _chain.set(())
+        if end < call.count:
+            if self._held is None:
+                self._held = []
+            self._loop.call_soon(self._begin_some, many, end)
+            return
+        if call.count >= MANY:
+            self._loop.call_soon(_collect_again, many.gather)
+        held, self._held = self._held, None
+        for message in held or ():
+            self.take(message)  # one of them may hold up the others again
+
+    def _begin_one(self, many: _Many, offset: int) -> None:
+        """Begin the call of one of many agents, at once if it has nothing else to do."""
+        gather, group, method = many.gather, many.group, many.method
+        call = gather.call
+        index = call.first + offset
+        agent = group.agents.get(index)
+        key = _key(call.group, index)
+        if key in self._boxes or key in self._lone or not isinstance(agent, Agent):
+            self._one_of_many(call, offset, gather)
+            return
+        chain = (*call.chain, call.id + offset)
+        if not method.waits:
+            _chain.set(chain)  # the code of others sets it when it begins
         try:
-            gather.value(offset, await work)
-        except asyncio.CancelledError:
-            gather.error(offset, cancelled(self._where))
+            args, kwargs = many.arguments or self._arguments.read(call.arguments)
+            result = method.function(agent, *args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - a user's method may raise anything
             gather.error(offset, self._error_of(error))
+            return
+        if method.waits or (type(result) not in PLAIN and hasattr(type(result), "__await__")):
+            self._lone[key] = chain[-1]
+            work = self._lone_call(chain, result, gather)
+            # One name for all: a name each takes as much memory as the agent.
+            self._tasks[chain[-1]] = self._loop.create_task(work, name=call.method)
+        else:
+            gather.value(offset, result)
+
+    async def _lone_call(self, chain: tuple[int, ...], work: Any, gather: Gather) -> None:
+        """Wait for one of many; what can be worked out afterwards is not kept meanwhile."""
+        _chain.set(chain)
+        try:
+            value = await work
+            gather.value(chain[-1] - gather.call.id, value)
+        except asyncio.CancelledError:
+            gather.error(chain[-1] - gather.call.id, cancelled(self._where))
+        except BaseException as error:  # noqa: BLE001 - a user's method may raise anything
+            gather.error(chain[-1] - gather.call.id, self._error_of(error))
+        key = _key(gather.call.group, gather.call.first + chain[-1] - gather.call.id)
         del self._lone[key]
         self._end(key, chain[-1])
 

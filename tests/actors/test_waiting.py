@@ -322,3 +322,33 @@ def test_a_listener_that_blocks_may_read(cluster) -> None:
     room = ThreadRoom.on(cluster.worker(0))
     asker = Asker.on(cluster.worker(0), "heard")
     assert room.handle("who", asker).result(WAIT_S) == ["heard"]
+
+
+# --- calls on very many agents, which begin some at a time
+
+
+def test_what_is_called_after_a_call_on_many_comes_after_it_at_each_agent(cluster) -> None:
+    many = cluster.worker(0).group(Echo, count=12_000)
+    everybody = many.slow(0.0, "first")
+    late = many[len(many) - 1].act("second")
+    all_late = many.act("third")
+    assert everybody.result(60) == ["first"] * len(many)
+    assert late.result(60) == "second"
+    assert all_late.result(60) == ["third"] * len(many)
+    for place in (0, len(many) - 1):
+        history = many[place].history().result(60)
+        said = [value for value in history if value not in ("second",)]
+        assert [list(value) if isinstance(value, tuple) else value for value in said] == [
+            ["begin", "first"],
+            ["end", "first"],
+            "third",
+        ]
+
+
+def test_a_call_on_many_can_be_cancelled_while_it_begins(cluster) -> None:
+    many = cluster.worker(1).group(Echo, count=12_000)
+    placeholder = many.slow(60.0)
+    placeholder.cancel()
+    with pytest.raises(CallCancelled):
+        placeholder.result(WAIT_S)
+    assert many.act(1).result(60) == [1] * len(many)
