@@ -20,6 +20,7 @@ from agentsim.cli.run import run
 from agentsim.cli.runs import runs
 from agentsim.cli.schema import schema
 from agentsim.cli.show import show
+from agentsim.cli.support import support
 from agentsim.cli.validate import validate
 from agentsim.cli.version import version
 
@@ -37,6 +38,7 @@ for command in (
     rm,
     show,
     logs,
+    support,
     report,
     diff,
     reread,
