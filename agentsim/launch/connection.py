@@ -69,39 +69,31 @@ class Connection:
         except FileNotFoundError:
             raise MissingPackage("the ssh launcher", "apt-get install openssh-client") from None
 
-    def stdin(self, program: Sequence[str]) -> bytes:
+    def stdin(self, program: Sequence[str], pythons: Sequence[str] = ()) -> bytes:
         """What stdin begins with, to run a Python program.
 
         Args:
             program: arguments of Python.
+            pythons: to try where the hostfile names none; none: those that may have agentsim.
         """
-        pythons = [remote.venv_python(self.host), sys.executable, "python3"]
-        return remote.stdin(self.host, program, pythons)
+        usual = (remote.venv_python(self.host), sys.executable, "python3")
+        return remote.stdin(self.host, program, pythons or usual)
 
     @asynccontextmanager
-    async def call(self, program: Sequence[str]) -> AsyncIterator[Call]:
+    async def call(
+        self, program: Sequence[str], pythons: Sequence[str] = ()
+    ) -> AsyncIterator[Call]:
         """Run a Python program on the host; ssh is not left running.
 
         Args:
-            program: arguments of Python.
+            program, pythons: see `stdin`.
         """
-        async with self._call(self.stdin(program)) as call:
-            yield call
-
-    @asynccontextmanager
-    async def shell(self, script: str) -> AsyncIterator[Call]:
-        """Run a script of `sh` on the host; likewise."""
-        async with self._call(remote.one_line(script) + b"\n") as call:
-            yield call
-
-    @asynccontextmanager
-    async def _call(self, stdin: bytes) -> AsyncIterator[Call]:
         # Not a pipe: a master connection that ssh leaves behind may keep stderr open.
         with tempfile.TemporaryFile() as err:
             process = await self.begin(err)
             try:
                 call = Call(process, err)
-                await call.write(stdin)
+                await call.write(self.stdin(program, pythons))
                 yield call
             finally:
                 kill(process)

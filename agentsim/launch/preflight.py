@@ -17,6 +17,7 @@ from agentsim.errors import AgentsimError, LaunchError, UserError
 from agentsim.launch import far
 from agentsim.launch.attach import answering
 from agentsim.launch.connection import Connection, Problem
+from agentsim.launch.far.probe import digest
 from agentsim.version import __version__
 
 # What a node imports that is not Python's own; one that is missing is the commonest surprise.
@@ -36,6 +37,7 @@ class Facts(msgspec.Struct, frozen=True):
         python: version.
         executable: of Python.
         version: of agentsim; empty when it is not there.
+        digest: of its code.
         missing: modules that a node needs and that are not there.
         time_s: since the epoch, by its clock.
         folders: free bytes (-1: unknown) and why nothing can be written, by path.
@@ -48,6 +50,7 @@ class Facts(msgspec.Struct, frozen=True):
     python: tuple[int, int, int]
     executable: str
     version: str
+    digest: str
     missing: list[str]
     time_s: float
     folders: dict[str, tuple[int, str]]
@@ -184,6 +187,11 @@ def judge(host: Host, facts: Facts, began_s: float, ended_s: float) -> Iterator[
     elif facts.version != __version__:
         yield Problem(
             f"agentsim there is {facts.version}, here it is {__version__}; {install}", users=True
+        )
+    elif facts.digest != digest():
+        yield Problem(
+            f"agentsim there is {facts.version} as here, but its code is not the same; {install}",
+            users=True,
         )
     elif facts.missing:
         names = ", ".join(facts.missing)

@@ -69,9 +69,14 @@ def stdin(host: Host, program: Sequence[str], pythons: Sequence[str]) -> bytes:
     return one_line(_script(host, program, pythons)) + b"\n"
 
 
+def venv_folder(host: Host) -> str:
+    """The virtual environment that `agentsim cluster install` makes on a host."""
+    return f"{host.workdir.rstrip('/')}/venv"
+
+
 def venv_python(host: Host) -> str:
-    """The Python that `agentsim cluster install` makes on a host."""
-    return f"{host.workdir.rstrip('/')}/venv/bin/python"
+    """The Python in it."""
+    return f"{venv_folder(host)}/bin/python"
 
 
 def quoted(path: str) -> str:

@@ -18,10 +18,8 @@ _HZ = os.sysconf("SC_CLK_TCK")
 
 def reach_play(program: Program, run: str = "R") -> None:
     """Wait until a run has placed its agents."""
-    manifest = program.folder / run / "manifest.json"
-    program.wait_for(
-        lambda: manifest.exists() and '"reply_format"' in manifest.read_text(), PATIENCE_S
-    )
+    log = program.folder / run / "logs" / "orchestrator.log"
+    program.wait_for(lambda: log.exists() and '"placing ' in log.read_text(), PATIENCE_S)
 
 
 def cpu_s(pids: list[int]) -> float:

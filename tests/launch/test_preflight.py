@@ -4,6 +4,7 @@ import pytest
 
 from agentsim.config.hostfile import Host, Ssh
 from agentsim.launch.connection import explain
+from agentsim.launch.far.probe import digest
 from agentsim.launch.preflight import Facts, judge
 from agentsim.version import __version__
 
@@ -12,6 +13,7 @@ GOOD = {
     "python": (3, 11, 7),
     "executable": "/usr/bin/python3",
     "version": __version__,
+    "digest": digest(),
     "missing": [],
     "time_s": 1000.5,
     "folders": {"/tmp": (10**12, ""), "/home/sim/.agentsim": (-1, "")},
@@ -24,6 +26,7 @@ FOUND = {
     "an old Python": ({"python": (3, 6, 8), "version": ""}, "needs 3.11 or newer; name one by"),
     "no agentsim": ({"version": ""}, "has no agentsim; run `agentsim cluster install`"),
     "another version": ({"version": "0.0.1"}, f"is 0.0.1, here it is {__version__}"),
+    "other code of this version": ({"digest": "0"}, "but its code is not the same; run"),
     "a module missing": ({"missing": ["grpc"]}, "lacks what agentsim needs: grpc"),
     "a clock behind": ({"time_s": 1000.5 - 10_800}, "its clock is 3 hours behind"),
     "a clock ahead": ({"time_s": 1000.5 + 86_400 * 30}, "its clock is 30 days ahead"),

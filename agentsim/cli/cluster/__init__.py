@@ -8,6 +8,7 @@ from agentsim.cli.cluster.add import add
 from agentsim.cli.cluster.agents import agents
 from agentsim.cli.cluster.down import down
 from agentsim.cli.cluster.drain import drain
+from agentsim.cli.cluster.install import install
 from agentsim.cli.cluster.logs import logs
 from agentsim.cli.cluster.status import status
 from agentsim.cli.cluster.stop import stop
@@ -19,5 +20,5 @@ cluster = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (up, status, agents, logs, drain, add, stop, down):
+for command in (install, up, status, agents, logs, drain, add, stop, down):
     cluster.command()(command)
