@@ -21,6 +21,7 @@ from agentsim.config import Hostfile, Scenario
 from agentsim.errors import PeerLost
 from agentsim.games.guess_average import GuessAverageSpec
 from agentsim.orchestrator.course import RunSpec
+from agentsim.orchestrator.ledger import Ledger
 from agentsim.orchestrator.observer import Silent
 from agentsim.orchestrator.play import Play
 from agentsim.population import write_personas
@@ -108,7 +109,7 @@ class Game:
             await Play(
                 spec,
                 workers,
-                journal=mortal,  # type: ignore[arg-type]
+                ledger=Ledger(mortal, print),  # type: ignore[arg-type]
                 directory=directory,
                 observer=Silent(),
                 format="text",

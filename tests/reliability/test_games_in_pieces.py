@@ -108,7 +108,7 @@ def test_a_journal_cut_at_any_byte_keeps_every_whole_record(whole, tmp_path) -> 
     data = journal.read_bytes()
     ends = [frame.offset for frame in read_frames(journal)] + [len(data)]
     cut = tmp_path / "journal.log"
-    for length in range(0, len(data) + 1, 1 if len(data) < 4000 else 7):
+    for length in range(0, len(data) + 1, 1 if len(data) < 4000 else 23):
         cut.write_bytes(data[:length])
         Journal.open(cut).close()
         whole_records = max((end for end in ends if end <= length), default=16)
