@@ -107,7 +107,7 @@ class Forecast:
         players: who answers when no language model does; else empty.
         models: that are asked.
         thinking_s: that scripted players take for it in all; None: no telling.
-        memory: expected bytes by program; None: unknown.
+        memory: expected bytes, as of `plan.Memory`; None: unknown.
         disk_bytes: about what the run's directory takes; None: unknown.
         disk_most_bytes: the most that replies take in it; None: unknown, or no replies.
         limit_tokens, limit_wall_s: of the scenario.
@@ -159,7 +159,7 @@ def forecast(loaded: Loaded | LoadedWorkflow) -> Forecast:
         players=_players(loaded),
         models=models,
         thinking_s=_thinking_s(loaded, plan),
-        memory=plan.to_dict().get("memory"),
+        memory=None if plan.memory is None else asdict(plan.memory),
         disk_bytes=_disk(loaded, plan, models),
         disk_most_bytes=_replies_bytes(models),
         limit_tokens=scenario.limits.tokens,

@@ -48,8 +48,24 @@ def doubts(coming: Forecast, folder: Path) -> Iterator[str]:
     free = _free_bytes(folder)
     if free is not None and need > free:
         yield f"the disk of {folder} has {free:,} bytes left, and the run may take {need:,}"
+    room = _free_memory_bytes() if coming.launcher == "local" else None
+    memory = 0 if coming.memory is None else coming.memory["total"]
+    if room is not None and memory > room:
+        wanted = f"the run is expected to take {memory:,}"
+        yield f"this machine has {room:,} bytes of memory available, and {wanted}"
     if coming.launcher != "local":
         yield "hosts were not connected to: what they lack is found when nodes are started"
+
+
+def _free_memory_bytes() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
 
 
 def _free_bytes(folder: Path) -> int | None:

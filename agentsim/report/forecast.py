@@ -74,7 +74,7 @@ def _requests(model: ModelForecast) -> Iterator[str]:
 def _cost(coming: Forecast) -> Iterator[str]:
     yield "what it takes"
     yield f"  time: {_time(coming)}"
-    yield f"  memory: {_memory(coming)}"
+    yield from _memory(coming)
     if coming.disk_bytes is not None:
         yield f"  disk: about {size(coming.disk_bytes)}"
     else:
@@ -101,11 +101,19 @@ def _time(coming: Forecast) -> str:
     return f"{UNKNOWN}; theory players take seconds for a million actions"
 
 
-def _memory(coming: Forecast) -> str:
-    if not coming.memory:
-        return UNKNOWN
-    total = coming.memory.get("total_bytes")
-    return UNKNOWN if total is None else f"about {size(float(total))} in all"
+def _memory(coming: Forecast) -> Iterator[str]:
+    known = coming.memory
+    if known is None:
+        yield f"  memory: {UNKNOWN}"
+        return
+    servers = ""
+    if any(model.backend == "llama_cpp" for model in coming.models):
+        servers = ", and what the model's server takes"
+    yield f"  memory: about {size(known['total'])} in all{servers}"
+    parts = [f"agentsim run {size(known['orchestrator'])}", f"each node {size(known['node'])}"]
+    if known["workers"]:
+        parts.append(f"each worker {size(max(known['workers']))}")
+    yield f"    {', '.join(parts)}"
 
 
 def listed(title: str, lines: Sequence[str]) -> str:

@@ -176,7 +176,7 @@ def _failures(cells: Sequence[Data]) -> Iterator[RenderableType]:
 def _files(cells: Sequence[Data], path: Path) -> Iterator[RenderableType]:
     if any(row["means"] for row in cells):
         yield Text(
-            "first, last: mean of the first and the last round, over sessions; sd between them",
+            "first, last: means of these rounds over sessions; sd: between sessions",
             "dim",
         )
     yield Text.assemble("files: ", (str(path), "bold"), overflow="fold")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,7 +11,7 @@ import msgspec
 
 from agentsim.config import Hostfile, Loaded, LoadedCell, LoadedSweep, LoadedWorkflow
 from agentsim.errors import AgentsimError, DiskFull
-from agentsim.launch import MakeLauncher
+from agentsim.launch import MakeLauncher, held_locally
 from agentsim.orchestrator.observer import Watcher
 from agentsim.results import RunDirectory
 from agentsim.results.sweep import Cell, State, SweepDirectory
@@ -178,12 +177,15 @@ class _Nodes:
         await self.end()
 
     async def launcher(self, hostfile: Hostfile) -> MakeLauncher | None:
-        """What makes the launcher of a run; None: each run starts nodes of its own."""
+        """What makes the launcher of a run; None: each run looks at its hosts and starts nodes.
+
+        Nodes on this machine are held over all cells; a cluster's stay by themselves.
+        """
         if hostfile != self._hostfile:
             await self.end()
-            self._launcher = await self._stack.enter_async_context(
-                _held(hostfile, self._logs, self._keys)
-            )
+            if hostfile.launcher == "local" and hostfile.cluster is None:
+                held = held_locally(hostfile, self._logs, self._keys)
+                self._launcher = await self._stack.enter_async_context(held)
             self._hostfile = hostfile
         return self._launcher
 
@@ -191,11 +193,3 @@ class _Nodes:
         """End the nodes; the next cell has new ones."""
         self._hostfile = self._launcher = None
         await self._stack.aclose()
-
-
-@asynccontextmanager
-async def _held(
-    hostfile: Hostfile, logs: Path, keys: dict[str, str]
-) -> AsyncIterator[MakeLauncher | None]:
-    """Nodes that stay; none yet: each run starts its own."""
-    yield None

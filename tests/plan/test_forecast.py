@@ -113,16 +113,18 @@ def test_what_is_missing_is_said_at_once(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(missing(run)) == 1
 
 
-def test_more_workers_than_processors_and_too_small_a_disk_are_doubts(
+def test_more_workers_than_processors_and_too_little_room_are_doubts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hosts = write(tmp_path, "h.yaml", {"hosts": [{"workers": 3}]})
     plan = coming(tmp_path, hosts=hosts, rounds=1000)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr("agentsim.plan.missing._free_bytes", lambda path: 5)
-    cpus, disk = doubts(plan, tmp_path / "not" / "there")
+    monkeypatch.setattr("agentsim.plan.missing._free_memory_bytes", lambda: 1000)
+    cpus, disk, memory = doubts(plan, tmp_path / "not" / "there")
     assert "3 workers" in cpus
     assert "5 bytes left" in disk
+    assert "1,000 bytes of memory" in memory
 
 
 @pytest.mark.parametrize("model", [MODEL, {"backend": "random"}])
