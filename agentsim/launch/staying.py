@@ -98,11 +98,10 @@ async def up(name: str, hostfile: Hostfile, terms: Terms, watcher: Watcher) -> S
         LaunchError: nodes did not come up; the message has all of them.
     """
     _refuse(hostfile)
-    registry.registry(name)  # before anybody is asked
-    hostfile = await usable(hostfile, watcher)
     new = registry.create(name)
     with new.locked():
         try:
+            hostfile = await usable(hostfile, watcher)
             if hostfile.launcher == "ssh":
                 new.make_authority()
             started = datetime.now(UTC).isoformat(timespec="seconds")

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -183,3 +184,34 @@ def test_another_user_of_the_machine_gets_nothing(lab: Lab, theory: Path) -> Non
     )
     assert run.stdout == "refused\n", run.stderr
     lab.program.run("run", theory, "--cluster", "lab", "--quiet")
+
+
+@pytest.mark.slow
+def test_a_run_whose_program_was_killed_goes_on_where_it_was(
+    lab: Lab, scenario: Callable[..., Path], tmp_path: Path
+) -> None:
+    lab.up("--idle", "10m", "--slots", "2")
+    thinking = {"backend": "dummy", "think_s": 0.5}
+    file = scenario(name="slow", agents=20, rounds=30, model=thinking)
+    out = tmp_path / "run"
+    process = lab.program.begin("run", file, "--cluster", "lab", "--out", out, "--quiet")
+    lab.program.wait_for(lambda: list(out.glob("actions/*")), timeout_s=120)
+    process.kill()
+    process.communicate()
+    # At once: what the killed one has left there gives way, and so do its slots.
+    lab.program.run("resume", out, "--quiet", timeout_s=240)
+    assert len(table(out)) == 20 * 30
+    assert lab.report()["runs"] == []
+
+
+@pytest.mark.slow
+def test_cells_of_a_sweep_are_played_there(
+    lab: Lab, scenario: Callable[..., Path], tmp_path: Path
+) -> None:
+    lab.up("--idle", "10m")
+    model = {"backend": "cognitive_hierarchy"}
+    file = scenario(name="cells", model=model, sweep={"seed": [1, 2]})
+    lab.program.run("run", file, "--cluster", "lab", "--out", tmp_path / "cells", "--quiet")
+    out, _ = lab.program.run("cluster", "logs", "one")
+    assert out.count(" begins") == 2
+    assert lab.program.processes("agentsim.node") == [lab.nodes()[0]["pid"]]
