@@ -13,9 +13,9 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -162,6 +162,22 @@ class Registry:
             return None
         except (OSError, ValueError) as error:
             raise UserError(f"{self.path}: its certificates cannot be read: {error}") from error
+
+    def heard(self) -> dict[str, str]:
+        """When each host has answered last: UTC, ISO 8601; hosts that never did are missing."""
+        try:
+            return msgspec.json.decode((self.path / "heard.json").read_bytes(), type=dict[str, str])
+        except (OSError, msgspec.DecodeError):
+            return {}
+
+    def hear(self, hosts: Iterable[str]) -> None:
+        """Hosts have answered just now."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        heard = self.heard() | dict.fromkeys(hosts, now)
+        with contextlib.suppress(
+            OSError
+        ):  # a full disk is no reason to fail, nor is a cluster's end
+            _write(self.path / "heard.json", msgspec.json.encode(heard))
 
     def remove(self) -> None:
         """Forget the cluster."""

@@ -67,11 +67,13 @@ class HostStatus:
     Attributes:
         report: None when it did not answer.
         problem: why not; empty when it did.
+        heard: when it has answered last before that: UTC, ISO 8601; empty: never.
     """
 
     node: StayingNode
     report: NodeReport | None = None
     problem: str = ""
+    heard: str = ""
 
 
 @dataclass(slots=True)
@@ -158,9 +160,13 @@ async def status(staying: Staying) -> list[HostStatus]:
                     "its program has ended: after its idle time, or somebody ended it; "
                     f"its log: {node.log}"
                 )
-            return HostStatus(node, problem=problem)
+            return HostStatus(node, problem=problem, heard=heard.get(node.host, ""))
 
-    return list(await asyncio.gather(*map(ask, staying.nodes)))
+    known = registry.registry(staying.name)
+    heard = known.heard()
+    hosts = list(await asyncio.gather(*map(ask, staying.nodes)))
+    known.hear(host.node.host for host in hosts if host.report is not None)
+    return hosts
 
 
 def owner_of(staying: Staying) -> Owner:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
@@ -93,6 +94,13 @@ def test_a_server_that_gives_no_tokens_is_not_shown_as_serving() -> None:
 def test_an_orchestrator_that_left_is_told_with_what_is_left_of_its_lease() -> None:
     away = msgspec.structs.replace(RUN, away_s=20.0)
     assert "gone for 20 s, ends in 40 s" in status_text(STAYING, hosts(runs=[away]))
+
+
+def test_a_host_that_does_not_answer_says_when_it_did() -> None:
+    heard = (datetime.now(UTC) - timedelta(minutes=7)).isoformat(timespec="seconds")
+    text = status_text(STAYING, [HostStatus(NODE, problem="does not answer", heard=heard)])
+    assert "no answer" in text
+    assert "7 min ago" in text
 
 
 def test_lines_fit_and_steer_no_terminal() -> None:

@@ -108,6 +108,7 @@ def as_data(staying: Staying, hosts: Sequence[HostStatus]) -> dict[str, Any]:
                 "host": host.node.host,
                 "answers": host.report is not None,
                 "problem": host.problem or None,
+                "heard": host.heard or None,
                 "log": host.node.log,
                 **({} if host.report is None else _report(host.report)),
             }
@@ -139,7 +140,7 @@ def _hosts(hosts: Sequence[HostStatus]) -> list[str]:
 def _host(host: HostStatus) -> tuple[str, ...]:
     report = host.report
     if report is None:
-        return (host.node.host, "no answer", *[NOTHING] * 8)
+        return (host.node.host, "no answer", *[NOTHING] * 7, _when(host.heard))
     workers = [worker for run in report.runs for worker in run.workers]
     slots = NOTHING if report.slots is None else count(report.slots)
     return (
@@ -276,6 +277,14 @@ def _short(seconds: float) -> str:
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
     return f"{seconds:.0f} s"
+
+
+def _when(heard: str) -> str:
+    """How long ago that was."""
+    if not heard:
+        return NOTHING
+    ago = datetime.now(UTC) - datetime.fromisoformat(heard)
+    return f"{_short(max(0.0, ago.total_seconds()))} ago"
 
 
 def _ago(silent_s: float) -> str:
