@@ -77,6 +77,9 @@ class Watching(Silent):
     def acted(self, round: int, statuses: dict[str, int], tokens: int) -> None:
         self.at("first round")
 
+    def asked(self, session: int, round: int, n: int) -> None:
+        self.at("asked")
+
     def settled(self, settle: Settle) -> None:
         self.at("between rounds")
 
@@ -112,6 +115,7 @@ class WireRun:
         fault: Callable[[WireRun], None] | None = None,
         *,
         timeout_s: float = 110,
+        proxied: bool = True,
     ) -> list[tuple[object, ...]]:
         """Play it, with a fault at a phase; gives the table."""
         loaded = load(scenario, games=GAMES)
@@ -119,7 +123,8 @@ class WireRun:
         self.watching = Watching(phase, act)
         path = self.folder / f"R-{secrets.token_hex(4)}"
         async with asyncio.timeout(timeout_s):
-            await run.run(loaded, path, self.watching, launcher=self._launcher)
+            launcher = self._launcher if proxied else None
+            await run.run(loaded, path, self.watching, launcher=launcher)
         assert fault is None or self.watching.arrived, f"the run had no phase {phase}"
         return list(table(path))
 
