@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from contextlib import AbstractContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any, Protocol
@@ -68,8 +69,11 @@ async def run_sweep(
                 for cell in loaded.cells:
                     if runner.wants(cell.number, retry_failed=retry_failed):
                         await runner.play(cell, nodes)
-        finally:
-            runner.write_table()
+        except BaseException:
+            with contextlib.suppress(AgentsimError):  # what ended the sweep is the news
+                runner.write_table()
+            raise
+        runner.write_table()
 
 
 class _Runner:
@@ -102,14 +106,12 @@ class _Runner:
                     await run(
                         loaded, path, observer, self._command, launcher=launcher, resume=resume
                     )
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, DiskFull):
             self._end(cell.number, "interrupted")
             raise
         except AgentsimError as error:
             self._end(cell.number, "failed", str(error).partition("\n")[0])
             await nodes.end()
-            if isinstance(error, DiskFull):
-                raise
         except BaseException as error:
             self._end(cell.number, "failed", f"a bug: {type(error).__name__}: {error}")
             raise

@@ -116,7 +116,7 @@ def test_what_is_documented_and_takes_long_runs(page: Path, folder: Path) -> Non
 
 @pytest.mark.parametrize("block", YAML, ids=str)
 def test_documented_files_are_valid(block: Block, folder: Path, tmp_path: Path) -> None:
-    from agentsim.config import load_any
+    from agentsim.config import load_runs
     from agentsim.games import GAMES
 
     scenario = folder / "scenarios" / "documented.yaml"
@@ -130,7 +130,7 @@ def test_documented_files_are_valid(block: Block, folder: Path, tmp_path: Path) 
     }
     scenario.write_text(texts[block.check])
     other.write_text(block.text)
-    load_any(scenario, games=GAMES)
+    load_runs(scenario, games=GAMES)
 
 
 def test_there_is_something_to_check() -> None:

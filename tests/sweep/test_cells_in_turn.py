@@ -99,7 +99,7 @@ def test_a_full_disk_ends_the_sweep(tmp_path: Path, stand: Stand) -> None:
     stand.faults[5] = DiskFull("no room", tmp_path)
     with pytest.raises(DiskFull):
         play(loaded, directory)
-    assert states(directory) == ["failed", "waiting"]
+    assert states(directory) == ["interrupted", "waiting"]
 
 
 def test_our_own_bug_ends_the_sweep_and_is_noted(tmp_path: Path, stand: Stand) -> None:
