@@ -42,6 +42,7 @@ from agentsim.actors.messages import (
     Lost,
     Setup,
     Value,
+    read_messages,
 )
 from agentsim.actors.proxy import Group, Proxy, proxy_of
 from agentsim.actors.refs import AgentRef, GroupRef
@@ -49,7 +50,6 @@ from agentsim.config.hostfile import Host, Hostfile
 from agentsim.errors import PeerLost, UserError
 from agentsim.nodes import Nodes, open_nodes
 from agentsim.plan import RunPlan, place
-from agentsim.rpc.codec import decode
 from agentsim.rpc.envelope import Envelope, Kind
 
 _log = logging.getLogger(__name__)
@@ -462,7 +462,7 @@ class Cluster:
                     other(envelope)
                 continue
             try:
-                messages = decode(envelope.body, list[ActorMessage])
+                messages = read_messages(envelope.body)
             except msgspec.DecodeError as error:
                 _log.warning("dropped a message of worker %d: %s", envelope.sender, error)
                 continue

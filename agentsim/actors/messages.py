@@ -8,6 +8,7 @@ Messages never hold each other, so the garbage collector need not look at them.
 
 from __future__ import annotations
 
+import msgspec
 from msgspec import Struct
 
 from agentsim.actors.refs import ResultRef
@@ -194,3 +195,15 @@ ActorMessage = (
     | Cancel
     | Lost
 )
+
+# Made once: to make it takes longer than to read a message with it.
+_DECODER = msgspec.msgpack.Decoder(list[ActorMessage])
+
+
+def read_messages(body: bytes) -> list[ActorMessage]:
+    """The messages in the body of an envelope.
+
+    Raises:
+        msgspec.DecodeError: the bytes are not such messages.
+    """
+    return _DECODER.decode(body)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+import builtins
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -24,7 +26,17 @@ def decode(body: bytes | memoryview, type: type[T]) -> T:
     Raises:
         msgspec.DecodeError: the bytes are not MessagePack, or not a message of this type.
     """
-    return msgspec.msgpack.decode(body, type=type)
+    wanted: object = type
+    if isinstance(wanted, builtins.type):
+        return msgspec.msgpack.decode(body, type=type)
+    decoded: T = _decoder(wanted).decode(body)
+    return decoded
+
+
+@lru_cache(maxsize=64)
+def _decoder(type: Any) -> msgspec.msgpack.Decoder[Any]:
+    """Of a type that is no class, like `list[X]`; to make one takes longer than to use it."""
+    return msgspec.msgpack.Decoder(type)
 
 
 def to_bytes(column: NDArray[np.generic]) -> bytes:

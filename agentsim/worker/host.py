@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agentsim.actors.batches import batches
-from agentsim.actors.messages import ActorMessage, Create, Drop, Lost, Setup
+from agentsim.actors.messages import ActorMessage, Create, Drop, Lost, Setup, read_messages
 from agentsim.config.models import LANGUAGE_MODELS
 from agentsim.config.scenario import Scenario
 from agentsim.games.guess_average import GuessAverageSpec, MarketContext
@@ -102,7 +102,7 @@ class Host:
     def _act_on(self, envelope: Envelope) -> None:
         """Deal with messages of the actor runtime; what is refused disturbs nobody else."""
         try:
-            messages = decode(envelope.body, list[ActorMessage])
+            messages = read_messages(envelope.body)
         except msgspec.DecodeError as error:
             _log.warning("refused messages of %d that cannot be read: %s", envelope.sender, error)
             return
