@@ -22,7 +22,7 @@ from agentsim.launch.connection import Connection, kill
 from agentsim.launch.tunnel import Tunnel
 from agentsim.rpc import lifeline
 from agentsim.rpc.certificates import Authority
-from agentsim.rpc.control import Listening, NodeConfig
+from agentsim.rpc.control import Listening, NodeConfig, log_name
 from agentsim.rpc.identity import Identity
 from agentsim.rpc.staying import Stay
 from agentsim.version import __version__
@@ -246,10 +246,7 @@ class SshLauncher:
 
 
 def _unpack(archive: bytes, log: Path) -> None:
-    """Put the logs of a host beside the one that its node has here.
-
-    Nodes and workers are numbered over all hosts; other logs get the node's name.
-    """
+    """Put the logs of a host beside the one that its node has here."""
     with (
         contextlib.suppress(tarfile.TarError),
         tarfile.open(fileobj=io.BytesIO(archive), mode="r|") as files,
@@ -259,8 +256,7 @@ def _unpack(archive: bytes, log: Path) -> None:
             file = files.extractfile(entry) if entry.isfile() else None
             if file is None or not name:
                 continue
-            own = name.startswith((log.name, "worker-"))
-            log.with_name(name if own else f"{log.stem}-{name}").write_bytes(file.read())
+            log.with_name(log_name(log.stem, name)).write_bytes(file.read())
 
 
 def _text(log: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import threading
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from agentsim.rpc.control import NodeConfig
+from agentsim.rpc.control import NodeConfig, log_name
 
 # Unix sockets have short paths on every system.
 _LONGEST_SOCKET = 100
@@ -41,8 +42,21 @@ def settle(config: NodeConfig) -> NodeConfig:
         address=address,
         folder=str(folder.parent),
         log_dir=str(folder),
+        logs_come_to="" if config.stay else str(Path(config.log.path).parent),
         log=msgspec.structs.replace(config.log, path=str(log)),
     )
+
+
+def where_logs_come(config: NodeConfig, text: str) -> str:
+    """A message with the places of logs as they are found when the node has ended."""
+    if not config.logs_come_to:
+        return text
+    node = Path(config.log.path).stem
+
+    def place(found: re.Match[str]) -> str:
+        return f"{config.logs_come_to}/{log_name(node, found[1])}"
+
+    return re.sub(re.escape(config.log_dir) + r"/([^\s/;:,]+)", place, text)
 
 
 def _copy(log: Path, out: int) -> None:

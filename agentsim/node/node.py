@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from agentsim.errors import AgentsimError, LaunchError
+from agentsim.node.home import where_logs_come
 from agentsim.node.models import Models
 from agentsim.node.servers import Servers
 from agentsim.node.workers import Workers
@@ -264,12 +265,14 @@ class Node:
         how = f"was ended by signal {-status}" if status < 0 else f"exited with status {status}"
         message = f"worker {worker} on {self._host} {how}; its log: {log}"
         _log.error("%s", message)
+        message = where_logs_come(self._config, message)
         failure = Failure("PeerLost", message, workers=[worker])
         self._begin(self._say(Kind.FAILED, failure))
 
     async def fail(self, kind: str, message: str, trace: str = "") -> None:
         """Tell the orchestrator of something that ends the run; `kind` is an error's class."""
-        await self._say(Kind.FAILED, Failure(kind, message, trace))
+        text = where_logs_come(self._config, message)
+        await self._say(Kind.FAILED, Failure(kind, text, trace))
 
     async def _say(self, kind: Kind, message: object) -> None:
         await self._to_orchestrator(Envelope(kind, ORCHESTRATOR, NODE, encode(message)))

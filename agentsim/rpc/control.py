@@ -288,6 +288,8 @@ class NodeConfig(Struct, frozen=True):
         folder: private folder (0700) for Unix sockets; empty: the node makes one, and logs into it
             rather than to the paths given here. It belongs to who starts nodes from elsewhere.
         log_dir: where the logs of workers and model servers go.
+        logs_come_to: folder of the orchestrator's machine that they come to at the end, as
+            messages name it; empty: they stay where they are.
         api_keys: of model endpoints, by the name of the variable that holds each.
         identity: for mutual TLS; None only on a Unix socket.
         log: how the node logs; its workers do likewise.
@@ -300,6 +302,7 @@ class NodeConfig(Struct, frozen=True):
     address: str
     folder: str
     log_dir: str
+    logs_come_to: str = ""
     api_keys: dict[str, str] = {}
     identity: Identity | None = None
     log: LogSettings = LogSettings()
@@ -338,3 +341,16 @@ class WorkerConfig(Struct, frozen=True):
     worker: int
     token: str
     log: LogSettings = LogSettings()
+
+
+def log_name(node: str, log: str) -> str:
+    """What a log of a host is called beside those of other hosts.
+
+    Nodes and workers are numbered over all hosts; other logs get the node's name.
+
+    Args:
+        node: name of the node's log without its end, as `node-1`.
+        log: file name on the host.
+    """
+    own = log.startswith((f"{node}.", "worker-"))
+    return log if own else f"{node}-{log}"

@@ -97,6 +97,23 @@ def test_the_run_goes_on_when_the_clients_of_ssh_are_killed(program, scenario, s
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_log_of_a_killed_worker_is_where_it_is_said_to_be(program, scenario, ssh_hosts) -> None:
+    hosts = ssh_hosts.hostfile(program.folder / "h.yaml")
+    process = program.begin("run", scenario(model=THINKS), "--hosts", hosts, "--out", "R")
+    reach_play(program)
+    (victim,) = (pid for pid in ssh_hosts.left("node2") if pid in program.processes("worker"))
+    os.kill(victim, signal.SIGKILL)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, err
+    (said,) = (line for line in err.splitlines() if "on node2 was ended by signal 9" in line)
+    log = said.partition("its log: ")[2].partition(";")[0]
+    assert (program.folder / log).exists()
+    assert log.endswith("R/logs/worker-1.log")
+    nothing_left(ssh_hosts)
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("transport", ["direct", "tunnel"])
 def test_nothing_is_left_after_the_lease_when_the_orchestrator_is_killed(
