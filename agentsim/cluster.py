@@ -390,13 +390,17 @@ class Cluster:
 
     @asynccontextmanager
     async def attached(
-        self, nodes: Nodes, other: Callable[[Envelope], None] | None = None
+        self,
+        nodes: Nodes,
+        other: Callable[[Envelope], None] | None = None,
+        lost: Callable[[PeerLost], None] = lambda error: None,
     ) -> AsyncIterator[asyncio.Future[None]]:
         """Live on nodes that somebody else has opened, and on the loop that runs.
 
         Args:
             nodes: with the workers of this cluster's hostfile.
             other: is given the messages that are not the actors' own.
+            lost: is told of workers and nodes that are gone.
 
         Yields:
             What raises when the nodes fail.
@@ -407,7 +411,10 @@ class Cluster:
         for worker in range(self.workers):
             await nodes.send(worker, Kind.ACTORS, [self._setup()])
         self._caller = Caller(CENTRE, self._loop, self._codec, self._post, proxy=self._proxy)
-        tasks = [asyncio.ensure_future(self._send()), asyncio.ensure_future(self._read(other))]
+        tasks = [
+            asyncio.ensure_future(self._send()),
+            asyncio.ensure_future(self._read(other, lost)),
+        ]
         broken = asyncio.ensure_future(_first(tasks))
         try:
             yield broken
@@ -448,7 +455,9 @@ class Cluster:
                     self._lose(error.workers, str(error))
                     break
 
-    async def _read(self, other: Callable[[Envelope], None] | None) -> None:
+    async def _read(
+        self, other: Callable[[Envelope], None] | None, lost: Callable[[PeerLost], None]
+    ) -> None:
         while True:
             try:
                 envelope = await self._nodes.receive()
@@ -456,6 +465,7 @@ class Cluster:
                 if not error.workers:
                     raise
                 self._lose(error.workers, str(error))
+                lost(error)
                 continue
             if envelope.kind is not Kind.ACTORS:
                 if other is not None:

@@ -6,16 +6,16 @@ import asyncio
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable
 
 from agentsim.chat import Client
-from agentsim.errors import LimitReached, UserError
+from agentsim.errors import LimitReached, PeerLost, UserError
 from agentsim.results import Journal, Kind
 from agentsim.results.workflow import RESERVED, Columns, Row, Value
 from agentsim.rpc import envelope
 from agentsim.rpc.codec import decode, encode
 from agentsim.rpc.envelope import Envelope
-from agentsim.rpc.messages import Attempt, Completion, Request
+from agentsim.rpc.messages import Attempt, Completion
+from agentsim.workflow.asker import Asker
 from agentsim.workflow.observer import Observer
 
 _TABLE = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -83,25 +83,35 @@ class Calls:
 
     Args:
         recorder: is given what came of each call.
-        ask: sends requests of the user's own thread to a node.
+        asker: sends requests of the user's own thread to the nodes.
 
     Attributes:
         client: carries out the calls of the user's own thread.
         failed: gets the exception of the first thing that ended the run.
     """
 
-    def __init__(self, recorder: Recorder, ask: Callable[[list[Request]], None]) -> None:
+    def __init__(self, recorder: Recorder, asker: Asker) -> None:
         loop = asyncio.get_running_loop()
         self._recorder = recorder
         self.failed: asyncio.Future[None] = loop.create_future()
-        self.client = Client(envelope.ORCHESTRATOR, loop, ask, self._attempts)
+        self._asker = asker
+        self.client = Client(envelope.ORCHESTRATOR, loop, asker.ask, self._attempts)
 
     def take(self, message: Envelope) -> None:
         """Take a message that is not the actors' own."""
         if message.kind is envelope.Kind.ATTEMPTS:
             self._attempts(decode(message.body, list[Attempt]))
         elif message.kind is envelope.Kind.COMPLETIONS:
-            self.client.take(decode(message.body, list[Completion]))
+            completions = decode(message.body, list[Completion])
+            self._asker.answered(completions)
+            self.client.take(completions)
+
+    def lost(self, error: PeerLost, *, last: bool) -> None:
+        """Workers or a node were lost; without the last node, the run has ended."""
+        if not last:
+            self._asker.lost()
+        elif not self.failed.done():
+            self.failed.set_exception(error)
 
     def _attempts(self, attempts: list[Attempt]) -> None:
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -22,7 +21,8 @@ from agentsim.orchestrator.logged import logged
 from agentsim.plan import RunPlan, place
 from agentsim.record import Record
 from agentsim.results import Journal
-from agentsim.rpc.messages import PERSONAS, PLAYERS, Request
+from agentsim.rpc.messages import PERSONAS, PLAYERS
+from agentsim.workflow.asker import Asker
 from agentsim.workflow.calls import Calls, Recorder
 from agentsim.workflow.function import failure, find_function
 from agentsim.workflow.observer import Observer
@@ -85,9 +85,13 @@ async def run_workflow(
                 served |= nodes.models()
             await record.note(endpoints=nodes.endpoints(), models=served)
             recorder = Recorder(record.journal, observer, scenario.limits.tokens, spent=tokens)
-            calls = Calls(recorder, _asker(nodes, len(plan.hosts)))
+            calls = Calls(recorder, Asker(nodes))
+
+            def lost(error: PeerLost) -> None:
+                calls.lost(error, last=not nodes.alive())
+
             async with (
-                cluster.attached(nodes, calls.take) as broken,
+                cluster.attached(nodes, calls.take, lost) as broken,
                 _synced(record.journal) as synced,
                 _in_time(scenario.limits.wall_s),
             ):
@@ -178,23 +182,6 @@ def _starting(plan: RunPlan, model: LanguageModel | None) -> str:
 
 def _model(seed: int, session: int, nodes: Nodes) -> Model:
     return Model(session=session, seed=seed, structured=nodes.structured())
-
-
-def _asker(nodes: Nodes, hosts: int) -> Callable[[list[Request]], None]:
-    """Sends requests of the user's own thread to the nodes in turn."""
-    turns = itertools.cycle(range(hosts))
-    sending: set[asyncio.Task[None]] = set()
-
-    async def send(requests: list[Request]) -> None:
-        with contextlib.suppress(PeerLost):  # whoever reads from the nodes tells of it
-            await nodes.ask(next(turns), requests)
-
-    def ask(requests: list[Request]) -> None:
-        task = asyncio.ensure_future(send(requests))
-        sending.add(task)
-        task.add_done_callback(sending.discard)
-
-    return ask
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -461,6 +462,25 @@ def test_a_killed_process_is_told_of_and_nothing_is_left(program, own, victim) -
     assert "was ended by signal 9" in err
     program.assert_nothing_left()
     assert "signal 9" in load_run(program.folder / "R").summary["run"]["reason"]
+
+
+@pytest.mark.slow
+def test_a_function_that_waits_for_a_model_ends_when_the_only_node_is_killed(
+    program, serve, own
+) -> None:
+    server = serve(lambda ask: Answer(mode=Mode.HOLD) if "wait" in ask.text else None)
+    source = """
+    def main(run):
+        run.note("begun")
+        run.model.chat("wait for it").result()
+    """
+    file = own(textwrap.dedent(source), server)
+    process = program.begin("run", file, "--out", "R")
+    program.wait_for(lambda: any("wait" in ask.text for ask in server.asked), 90)
+    os.kill(program.processes("agentsim.node")[0], signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1, err
+    assert "the node of localhost was ended by signal 9" in err
 
 
 # --- on the embedded model
