@@ -17,11 +17,13 @@ from agentsim.node.servers import Held, Servers
 from agentsim.node.vitals import Vitals, gpus
 from agentsim.rpc.control import Join
 from agentsim.rpc.staying import NodeReport, RunReport, ServerReport, Stay, WorkerReport
-from agentsim.serving import server_key
+from agentsim.serving import ModelServer, server_key
 from agentsim.version import __version__
 
 # A server that has requests and has not replied for so long is no server that works slowly.
 STUCK_S = 60.0
+# A server that works makes a token in this time, also on a slow CPU.
+_WORK_S = 1.0
 # Shares of CPUs are measured over this time.
 _LOOK_S = 0.25
 
@@ -90,6 +92,7 @@ class Reporter:
             self._run(run)
         await asyncio.sleep(_LOOK_S)
         machine = self._vitals.machine()
+        reports = await self._servers(runs, servers)
         return NodeReport(
             host=self._stay.host,
             hostname=machine.hostname,
@@ -106,7 +109,7 @@ class Reporter:
             memory_used_bytes=machine.memory_used_bytes,
             memory_bytes=machine.memory_bytes,
             runs=[self._run(run) for run in runs],
-            servers=self._servers(runs, servers),
+            servers=reports,
             gpus=await found,
         )
 
@@ -127,7 +130,7 @@ class Reporter:
             workers=workers,
         )
 
-    def _servers(self, runs: Collection[Run], servers: Servers) -> list[ServerReport]:
+    async def _servers(self, runs: Collection[Run], servers: Servers) -> list[ServerReport]:
         """Servers of our own, used or not, and those that run elsewhere."""
         loads = [
             _Load(run.name, spec, urls, stats)
@@ -135,7 +138,8 @@ class Reporter:
             for spec, urls, stats in run.node.models.stats()
         ]
         held = servers.held()
-        found = [self._ours(server, _of(loads, key)) for key, server in held.items()]
+        ours = [self._ours(server, _of(loads, key)) for key, server in held.items()]
+        found = list(await asyncio.gather(*ours))
         elsewhere: dict[tuple[str, str], list[_Load]] = {}
         for load in loads:
             if isinstance(load.spec, OpenAI):
@@ -143,19 +147,29 @@ class Reporter:
                     elsewhere.setdefault((load.spec.name, url), []).append(load)
         return found + [_elsewhere(model, url, of) for (model, url), of in elsewhere.items()]
 
-    def _ours(self, held: Held, loads: list[_Load]) -> ServerReport:
+    async def _ours(self, held: Held, loads: list[_Load]) -> ServerReport:
         pid = held.server.pid or 0
-        ended = held.server.poll() is not None
+        state = "ended" if held.server.poll() is not None else _state(loads)
+        if state == "stuck" and await _works(held.server):
+            state = "serving"
         return ServerReport(
             model=held.name,
             url=held.server.base_url,
             pid=pid,
             runs=sorted({load.run for load in loads}),
-            state="ended" if ended else _state(loads),
+            state=state,
             up_s=time.monotonic() - held.since_s,
             memory_bytes=self._vitals.process(pid).memory_bytes,
             **_sums(loads),
         )
+
+
+async def _works(server: ModelServer) -> bool:
+    """Whether a server makes tokens at the moment: it may be at a long reply."""
+    before = await server.steps()
+    await asyncio.sleep(_WORK_S)
+    after = await server.steps()
+    return before is not None and after is not None and after > before
 
 
 def _of(loads: list[_Load], key: str) -> list[_Load]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib.util
+import re
 import secrets
 import sys
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ _LOG_BYTES = 16_384
 _STOP_S = 5.0
 _HEALTH_TRIES = 50
 _HEALTH_PAUSE_S = 0.1
+_STEPS = re.compile(r"^llamacpp:n_decode_total (\d+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,19 @@ class LlamaCppServer:
                     break
                 await asyncio.sleep(_HEALTH_PAUSE_S)
         raise self._error("started and does not answer")
+
+    async def steps(self) -> int | None:
+        """Steps of decoding so far. See `ModelServer.steps`."""
+        import httpx
+
+        key = {"Authorization": f"Bearer {self.api_key}"}
+        url = self.base_url.removesuffix("/v1") + "/metrics"
+        try:
+            async with httpx.AsyncClient(trust_env=False, timeout=2.0, headers=key) as http:
+                found = _STEPS.search((await http.get(url)).text)
+        except httpx.HTTPError:
+            return None
+        return int(found[1]) if found else None
 
     async def stop(self) -> None:
         """Ends the child. See `ModelServer.stop`."""

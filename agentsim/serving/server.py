@@ -42,6 +42,10 @@ class ModelServer(Protocol):
     async def stop(self) -> None:
         """Stops it and waits until it is gone. May be called at any time, more than once."""
 
+    async def steps(self) -> int | None:
+        """How often it has made tokens so far, replies under way included; None when it does not
+        say. A number that grows tells a long reply from a server that hangs."""
+
     def poll(self) -> int | None:
         """Its exit status; None while it runs or was never started."""
 

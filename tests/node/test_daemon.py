@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,10 @@ class FakeServer:
         self.base_url = base_url
         self.api_key = "key"
         self.running = True
+        self.made: Iterator[int] = itertools.repeat(1)
+
+    async def steps(self) -> int | None:
+        return next(self.made)
 
     def poll(self) -> int | None:
         return None if self.running else 0
@@ -299,6 +304,23 @@ async def test_requests_without_replies_are_not_healthy(
         report = await bed.report()
         assert [(s.state, s.in_flight) for s in report.servers] == [("stuck", 1)]
         assert report.servers[0].quiet_s > 0.1
+
+
+async def test_a_long_reply_is_no_server_that_hangs(
+    bed: Bed, started: list[FakeServer], fake: FakeModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reports, "STUCK_S", 0.1)
+    monkeypatch.setattr(reports, "_WORK_S", 0.01)
+    link = await bed.begin("one", llama(max_tokens=100_000))
+    await message(link, NodeReady)
+    monkeypatch.setattr(fake, "_faults", lambda ask: Mode.NEVER)
+    request = Request(1, 1, 0, 0, 0, [Message("user", "hello")], None, seed=3, model=PLAYERS)
+    asked = len(fake.asked)
+    await link.send(Envelope(Kind.REQUESTS, NODE, ORCHESTRATOR, encode([request])))
+    await fake.arrived(asked + 1)
+    assert [server.state for server in (await bed.report()).servers] == ["stuck"]
+    started[0].made = itertools.count()
+    assert [server.state for server in (await bed.report()).servers] == ["serving"]
 
 
 async def test_the_log_is_read_in_parts(bed: Bed, tmp_path: Path) -> None:

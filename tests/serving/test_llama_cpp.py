@@ -100,6 +100,13 @@ async def test_it_writes_json_and_prose(pool, server):
 
 
 @pytest.mark.asyncio(loop_scope="module")
+async def test_its_steps_grow_while_it_writes(pool, server):
+    before = await server.steps()
+    await pool.complete(request_of(4))
+    assert await server.steps() > before
+
+
+@pytest.mark.asyncio(loop_scope="module")
 async def test_too_long_a_prompt_fails_with_the_servers_words(pool):
     long = Request(1, 1, 3, 0, 0, [Message("user", "seven " * 2000)], None, seed=3)
     completion = await pool.complete(long)
