@@ -28,6 +28,7 @@ from agentsim.rpc.certificates import Authority
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _FORMAT = 1
+_LOCK_TRIES = 5
 # Longer than any cluster should stay; certificates that it signs are renewed with each run.
 _AUTHORITY_VALID = timedelta(days=400)
 
@@ -192,17 +193,20 @@ class Registry:
         """
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = self.path.parent / f".{self.name}.lock"
-        with lock.open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UserError(
-                    f"cluster {self.name}: another command is starting, changing or ending it"
-                ) from None
-            try:
-                yield
-            finally:
-                lock.unlink(missing_ok=True)
+        for _ in range(_LOCK_TRIES):
+            with lock.open("a") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    break
+                if not _is_same(lock, file.fileno()):
+                    continue  # whoever had it has taken it away
+                try:
+                    yield
+                finally:
+                    lock.unlink(missing_ok=True)
+                return
+        raise UserError(f"cluster {self.name}: another command is starting, changing or ending it")
 
 
 def registry(name: str) -> Registry:
@@ -220,7 +224,7 @@ def registry(name: str) -> Registry:
 
 
 def create(name: str) -> Registry:
-    """The folder of a new cluster.
+    """The folder of a new cluster; whoever calls this holds the cluster's lock.
 
     Raises:
         UserError: there is one of that name, or that can be no name.
@@ -228,6 +232,8 @@ def create(name: str) -> Registry:
     new = registry(name)
     try:
         new.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if new.path.is_dir() and not (new.path / "cluster.json").exists():
+            new.remove()  # a start that was killed: what it had started has ended with it
         new.path.mkdir(mode=0o700)
     except FileExistsError:
         raise UserError(
@@ -267,6 +273,13 @@ def names() -> list[str]:
 def _root() -> Path:
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(state).expanduser() / "agentsim" / "clusters"
+
+
+def _is_same(path: Path, fd: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(fd))
+    except FileNotFoundError:
+        return False
 
 
 def _unknown(name: str) -> str:

@@ -100,8 +100,8 @@ async def up(name: str, hostfile: Hostfile, terms: Terms, watcher: Watcher) -> S
         LaunchError: nodes did not come up; the message has all of them.
     """
     _refuse(hostfile)
-    new = registry.create(name)
-    with new.locked():
+    with registry.registry(name).locked():
+        new = registry.create(name)
         try:
             hostfile = await usable(hostfile, watcher)
             if hostfile.launcher == "ssh":

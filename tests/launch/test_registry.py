@@ -47,7 +47,7 @@ def test_what_is_written_is_read_and_for_the_owner_alone(state: Path) -> None:
 
 
 def test_a_name_is_taken_once() -> None:
-    registry.create("lab")
+    registry.create("lab").write(staying())
     with pytest.raises(UserError, match="agentsim cluster down --name lab"):
         registry.create("lab")
 
@@ -81,6 +81,15 @@ def test_one_command_changes_a_cluster_at_a_time() -> None:
         pass
     with known.locked():
         pass
+    assert list(known.path.parent.glob(".*.lock")) == []
+
+
+def test_what_a_killed_start_has_left_is_in_nobodys_way(state: Path) -> None:
+    registry.create("lab").make_authority()
+    assert registry.names() == []
+    new = registry.create("lab")
+    assert [path.name for path in (state / "lab").iterdir()] == ["logs"]
+    new.write(staying())
 
 
 def test_runs_use_the_hosts_that_are_not_drained() -> None:

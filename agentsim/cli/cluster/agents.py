@@ -9,7 +9,7 @@ from agentsim.cli.cluster.common import Json, Name, finish, the_cluster
 
 
 def agents(name: Name = None, json: Json = False) -> None:
-    """List worker processes with their agents, CPU, memory and last sign of life."""
+    """List workers with their agents, CPU and memory."""
     from agentsim.cli.cluster.tables import agents_data, agents_text
     from agentsim.launch.staying import status
 

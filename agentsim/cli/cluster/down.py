@@ -23,7 +23,10 @@ def down(
     ] = False,
     json: Json = False,
 ) -> None:
-    """End a cluster: its runs, workers, model servers, nodes, and their files."""
+    """End a cluster and all that it started.
+
+    That is its runs, workers, model servers, nodes, and their files.
+    """
     from agentsim.errors import LaunchError
     from agentsim.launch.staying import down
 

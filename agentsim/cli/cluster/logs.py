@@ -23,9 +23,9 @@ def logs(
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on with what comes.")] = False,
     json: Json = False,
 ) -> None:
-    """Print the end of a node's log, with --json as it is: a JSON map a line.
+    """Print the end of a node's log.
 
-    The logs of a run's workers are in the run's directory.
+    With --json as it is: a JSON object a line. The logs of a run's workers are in the run's directory.
     """
     from agentsim.launch.staying import node_of, owner_of
 

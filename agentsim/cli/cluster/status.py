@@ -11,7 +11,9 @@ from agentsim.cli.cluster.common import Json, Name, finish
 
 
 def status(name: Name = None, json: Json = False) -> None:
-    """Show hosts, runs, model servers and GPUs; exit code 1 when something is not healthy.
+    """Show hosts, runs, model servers and GPUs.
+
+    The exit code is 1 when something is not healthy.
 
     A host that does not answer is not healthy, nor is a model server that has requests and gives
     no replies, nor a GPU with errors.

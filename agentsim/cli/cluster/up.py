@@ -28,9 +28,10 @@ def up(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Start nodes that stay: several runs share them, and models stay loaded between runs.
+    """Start nodes that stay, for one run after another.
 
-    Then: agentsim run SCENARIO --cluster NAME. They outlive this shell.
+    Several runs share them at a time, models stay loaded between runs, and they outlive this
+    shell. To use them: agentsim run SCENARIO --cluster NAME.
     """
     from agentsim.config import load_hostfile
     from agentsim.launch.staying import Terms, up
