@@ -25,7 +25,7 @@ def logs(
 ) -> None:
     """Print the end of a node's log.
 
-    With --json as it is: a JSON object a line. The logs of a run's workers are in the run's directory.
+    With --json as it is: a JSON object a line. The logs of a run's workers are in its directory.
     """
     from agentsim.launch.staying import node_of, owner_of
 
