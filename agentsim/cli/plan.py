@@ -28,7 +28,7 @@ from agentsim.cli.flags import (
 )
 
 if TYPE_CHECKING:
-    from agentsim.config import Loaded, LoadedSweep, LoadedWorkflow
+    from agentsim.config import Hostfile, Loaded, LoadedSweep, LoadedWorkflow
     from agentsim.plan.forecast import Forecast
 
 
@@ -42,6 +42,12 @@ def plan(
     cluster: Cluster = None,
     workers: Workers = None,
     set_: Set = None,
+    look: Annotated[
+        bool,
+        typer.Option(
+            "--look", help="Connect to hosts of the ssh launcher, and say what they lack."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
     error_format: Errors = ErrorFormat.TEXT,
 ) -> None:
@@ -57,9 +63,29 @@ def plan(
         changed = overrides(flags, set_)
         place = hosts_of(hosts, cluster)
         loaded = load_runs(file, games=GAMES, overrides=changed, hosts=place, workers=workers)
+        first = loaded.cells[0].loaded if isinstance(loaded, LoadedSweep) else loaded
+        far = first.hostfile.launcher == "ssh" and first.hostfile.cluster is None
+        lacks = _looked(first.hostfile) if look and far else []
     data, text = _sweep(loaded) if isinstance(loaded, LoadedSweep) else _one(loaded)
+    data["missing"] += lacks
+    if far and not look:
+        data["doubts"].append("what the hosts lack is seen with --look, and before each run")
+    text += _ends(data["missing"], data["doubts"])
     sys.stdout.write(json_.dumps(data, indent=2, ensure_ascii=False) + "\n" if json else text)
     sys.exit(1 if data["missing"] else 0)
+
+
+def _looked(hostfile: Hostfile) -> list[str]:
+    """What is wrong with the hosts that ssh reaches; nothing is left running there."""
+    import asyncio
+
+    from agentsim.launch.preflight import look
+
+    return [
+        f"{item.host.address}: {problem.what}"
+        for item in asyncio.run(look(hostfile))
+        for problem in item.problems
+    ]
 
 
 def _one(loaded: Loaded | LoadedWorkflow) -> tuple[dict[str, Any], str]:
@@ -71,7 +97,7 @@ def _one(loaded: Loaded | LoadedWorkflow) -> tuple[dict[str, Any], str]:
     coming = forecast(loaded)
     lacks, may = missing(loaded), list(doubts(coming, Path("runs")))
     data = {**coming.to_dict(), "missing": lacks, "doubts": may}
-    return data, forecast_text(coming) + _ends(lacks, may)
+    return data, forecast_text(coming)
 
 
 def _sweep(loaded: LoadedSweep) -> tuple[dict[str, Any], str]:
@@ -101,7 +127,7 @@ def _sweep(loaded: LoadedSweep) -> tuple[dict[str, Any], str]:
         "missing": lacks,
         "doubts": may,
     }
-    return data, text + forecast_text(comings[0]) + _ends(lacks, may)
+    return data, text + forecast_text(comings[0])
 
 
 def _once(comings: list[tuple[object, Forecast]]) -> Iterator[Forecast]:

@@ -100,7 +100,7 @@ class Forecast:
         name: of the scenario.
         agents, sessions, rounds: of it; rounds None for a program that gives none.
         actions: over all sessions; None for a program.
-        launcher: how nodes are started.
+        launcher: how nodes are started; `cluster` for those that run already.
         hosts: in the order of the hostfile.
         seats: of workers that host agents; none for a program, which places its own.
         sessions_at_once: played side by side.
@@ -152,7 +152,7 @@ def forecast(loaded: Loaded | LoadedWorkflow) -> Forecast:
         sessions=scenario.sessions,
         rounds=scenario.rounds,
         actions=plan.actions if game else None,
-        launcher=str(hostfile.launcher),
+        launcher="cluster" if hostfile.cluster is not None else str(hostfile.launcher),
         hosts=tuple(_hosts(plan, hostfile)),
         seats=tuple(_seats(plan)),
         sessions_at_once=plan.sessions_at_once,
@@ -185,7 +185,7 @@ def _hosts(plan: RunPlan, hostfile: Hostfile) -> Iterator[HostForecast]:
     for host, placed in zip(hostfile.hosts, plan.hosts, strict=True):
         own = range(placed.first_worker, placed.first_worker + placed.workers)
         agents = sum(shard.count for shard in plan.shards if shard.worker in own)
-        local = str(hostfile.launcher) == "local"
+        local = hostfile.launcher == "local" and hostfile.cluster is None
         yield HostForecast(
             address=host.address,
             workers=host.workers,
@@ -197,6 +197,8 @@ def _hosts(plan: RunPlan, hostfile: Hostfile) -> Iterator[HostForecast]:
 
 
 def _listens(host: Host, hostfile: Hostfile) -> str:
+    if hostfile.cluster is not None:
+        return f"the cluster {hostfile.cluster}, where it stays"
     if hostfile.transport == "tunnel":
         return "through ssh"
     port = "any free port" if host.port in (0, "0") else f"port {host.port}"

@@ -53,8 +53,6 @@ def doubts(coming: Forecast, folder: Path) -> Iterator[str]:
     if room is not None and memory > room:
         wanted = f"the run is expected to take {memory:,}"
         yield f"this machine has {room:,} bytes of memory available, and {wanted}"
-    if coming.launcher != "local":
-        yield "hosts were not connected to: what they lack is found when nodes are started"
 
 
 def _free_memory_bytes() -> int | None:

@@ -26,14 +26,15 @@ def _who(coming: Forecast) -> Iterator[str]:
     if coming.sessions > 1:
         yield f"  {_many(coming.sessions_at_once, 'session')} at a time"
     yield ""
-    yield f"hosts, by the {coming.launcher} launcher"
+    known = coming.launcher == "cluster"
+    yield "hosts of a cluster that stays" if known else f"hosts, by the {coming.launcher} launcher"
     for host in coming.hosts:
         line = f"  {printable(host.address)}: {_many(host.workers, 'worker')}"
         if coming.seats:
             line += f", {_many(host.agents, 'agent')} of each session"
         yield line
         facts = [f"node at {printable(host.listens)}"]
-        if coming.launcher != "local":
+        if coming.launcher == "ssh":
             facts.append(f"Python: {printable(host.python)}")
         if host.gpus is not None:
             facts.append(_many(host.gpus, "GPU"))

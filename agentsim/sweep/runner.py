@@ -106,7 +106,7 @@ class _Runner:
                     await run(
                         loaded, path, observer, self._command, launcher=launcher, resume=resume
                     )
-        except (asyncio.CancelledError, DiskFull):
+        except (asyncio.CancelledError, KeyboardInterrupt, DiskFull):
             self._end(cell.number, "interrupted")
             raise
         except AgentsimError as error:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
-from agentsim.config import Loaded, LoadedWorkflow, load_any
+from agentsim.cli.app import app
+from agentsim.config import Hostfile, Loaded, LoadedWorkflow, load_any
 from agentsim.games import GAMES
+from agentsim.launch.connection import Problem
+from agentsim.launch.preflight import Looked
 from agentsim.plan.forecast import Forecast, forecast
 from agentsim.plan.missing import doubts, missing
 from agentsim.report.forecast import forecast_text
@@ -98,7 +103,6 @@ def test_where_nodes_listen(tmp_path: Path) -> None:
     assert "4 GPUs" in text
     plan = coming(tmp_path, hosts=write(tmp_path, "h.yaml", ssh | {"transport": "tunnel"}))
     assert plan.hosts[0].listens == "through ssh"
-    assert any("were not connected to" in line for line in doubts(plan, tmp_path))
 
 
 def test_what_is_missing_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,3 +137,23 @@ def test_the_text_fits_a_terminal(tmp_path: Path, model: dict[str, Any]) -> None
     text = forecast_text(coming(tmp_path, model=model, hosts=hosts, agents=100_000_000))
     assert all(len(line) <= 80 for line in text.splitlines()), text
     assert "and 28 workers more" in text
+
+
+def test_hosts_are_looked_at_only_when_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = []
+
+    async def look(hostfile: Hostfile) -> list[Looked]:
+        looked.append(hostfile)
+        return [Looked(hostfile.hosts[0], None, (Problem("no Python there"),))]
+
+    monkeypatch.setattr("agentsim.launch.preflight.look", look)
+    hosts = write(tmp_path, "h.yaml", {"launcher": "ssh", "hosts": [{"address": "gpu01"}]})
+    loaded(tmp_path, hosts=hosts)
+    plain = CliRunner().invoke(app, ["plan", str(tmp_path / "t.yaml"), "--json"])
+    assert (plain.exit_code, looked) == (0, [])
+    assert "--look" in json.loads(plain.stdout)["doubts"][-1]
+    close = CliRunner().invoke(app, ["plan", str(tmp_path / "t.yaml"), "--look"])
+    assert (close.exit_code, len(looked)) == (1, 1)
+    assert "  gpu01: no Python there\n" in close.stdout
