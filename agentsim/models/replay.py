@@ -10,8 +10,9 @@ from agentsim.rpc.messages import Completion, Request
 
 UNRECORDED = "the run that is replayed has no reply to this request"
 """The error of a request without a recording."""
-IN_FLIGHT = 1024
-"""Requests that are taken at once; each is answered at once."""
+IN_FLIGHT = 128
+"""Requests that are taken at once. Each is answered at once: with more, workers would read so many
+replies in one go that their signs of life come late."""
 
 
 class ReplayPool:

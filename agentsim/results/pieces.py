@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from agentsim.errors import ResultsError
 from agentsim.results.columns import to_numpy
 
-_KEPT_BYTES = 512 * 1024 * 1024
+_KEPT_BYTES = 256 * 1024 * 1024
 _OPEN_FILES = 16
 
 Rows = NDArray[np.int64]
@@ -35,7 +35,7 @@ class _Piece:
 class Pieces:
     """A table in row groups. Close it, or use it in a `with`.
 
-    What was read last is kept, up to half a gibibyte.
+    What was read last is kept, up to a quarter of a gibibyte.
 
     Args:
         paths: Parquet files, in order.

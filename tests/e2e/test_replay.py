@@ -51,6 +51,19 @@ def test_a_replay_gives_the_same_tables(program, first, scenario) -> None:
 
 
 @pytest.mark.slow
+def test_a_replay_that_was_cut_goes_on_from_anywhere(program, first, scenario) -> None:
+    first(sessions=2, rounds=3)
+    file = replay(scenario, sessions=2, rounds=3, limits={"tokens": 4000})
+    program.run("run", file, "--out", "S", "--quiet", code=1)
+    out, _ = program.run("diff", "R", "S", code=1)
+    assert "Equal in all that both have; one of them has more." in out
+    (program.folder / "elsewhere").mkdir()
+    program.folder = program.folder / "elsewhere"
+    program.run("resume", "../S", "--set", "limits.tokens=9000000", "--quiet")
+    program.run("diff", "../R", "../S")
+
+
+@pytest.mark.slow
 def test_other_prompts_are_told(program, first, scenario) -> None:
     first()
     game = {"type": "guess_average", "target": "1/2 * mean"}
