@@ -401,3 +401,39 @@ def test_a_hundred_people_of_the_embedded_model_survive_a_kill(program) -> None:
     for row in people:
         assert row["writer"] == ("model" if finals[row["agent"]].status == "ok" else "template")
         assert row["attempts"] == finals[row["agent"]].attempt + 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_cells_of_a_sweep_share_people_that_are_written_once(
+    program, server, population, scenario
+) -> None:
+    """Also when the sweep is killed while they are written."""
+    server.hold_after = 12
+    path = scenario(
+        agents=20,
+        population=str(population()),
+        model={"backend": "random"},
+        sweep=[{"rounds": 1}, {"rounds": 3}, {"seed": 8}],
+    )
+    process = program.begin("run", path, "--out", "out")
+    out = program.folder / "out"
+    journal = out / "personas" / "0001.parquet.journal"
+    program.wait_for(lambda: journal.exists() and len(recorded(journal)) >= 12, 120)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=30)
+    program.assert_nothing_left()
+    done = len(recorded(journal))
+    server.hold_after = None
+    earlier = len(server.asked)
+    program.run("resume", "out", "--quiet", timeout_s=300)
+    # The rest of the 20 that two cells share, and the 20 that the third one has for itself.
+    assert len(server.asked) - earlier == (20 - done) + 20
+    first, second, third = sorted((out / "cells").iterdir())
+    assert rows(first / "personas.parquet") == rows(second / "personas.parquet")
+    assert rows(first / "personas.parquet") != rows(third / "personas.parquet")
+    assert not (out / "personas" / "0002.parquet").exists()
+    table = json.loads((out / "summary.json").read_text())["cells"]
+    assert [row["state"] for row in table] == ["finished"] * 3
+    assert (table[0]["tokens"], table[1]["tokens"]) == (None, None)
+    assert load_run(third).summary["personas"]["by_model"] == 20
