@@ -15,10 +15,12 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from agentsim.config import shape
+from agentsim.config.base import Sweep
 from agentsim.config.models import Model
 from agentsim.config.shape import Type, as_model, is_union, members, type_of
 
 MODELS_PAGE = "models.md"
+SWEEPS_PAGE = "../sweeps.md"
 MODELS: tuple[type[BaseModel], ...] = tuple(
     model for member in members(type_of(Model)) if (model := as_model(member.form))
 )
@@ -133,6 +135,8 @@ def _takes(kind: Type) -> str:
         words = "null"
     elif origin is Literal:
         words = " or ".join(f"`{word}`" for word in arguments)
+    elif form == Sweep:
+        words = f"a map of lists, or a list of maps: [sweeps]({SWEEPS_PAGE})"
     elif is_union(form):
         inner = [_takes(member) for member in members(kind)]
         words = " or ".join(dict.fromkeys(inner))
