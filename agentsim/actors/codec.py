@@ -23,6 +23,7 @@ from agentsim.actors.refs import Ref, ResultRef
 from agentsim.actors.shapes import Shape, find
 from agentsim.actors.wire import (
     KEY,
+    MARKS,
     MAX_BYTES,
     MAX_DEPTH,
     PLAIN,
@@ -45,6 +46,8 @@ _tables: Final = msgspec.msgpack.Decoder(
     tuple[Any, msgspec.Raw, list[Any], msgspec.Raw], ext_hook=extension
 )
 _TABLES: Final = mark(Kind.TABLES)
+_TUPLE: Final = mark(Kind.TUPLE)
+_TUPLE_READ: Final = MARKS[Kind.TUPLE.value]
 _TABLES_CODE: Final[int] = Kind.TABLES.value
 _TABLES_START: Final = _encoder.encode([_TABLES, 0, 0, 0])[:4]
 
@@ -129,6 +132,13 @@ class Codec:
         Raises:
             CannotTravel: an argument does not travel.
         """
+        if PLAIN.issuperset(map(type, args)) and PLAIN.issuperset(map(type, kwargs.values())):
+            # What a `Writer` writes of plain arguments, for they are the most frequent by far.
+            try:
+                body = _encoder.encode([_TUPLE, [_TUPLE, *args], dict(kwargs)])
+                return _bounded(body, f"the arguments of `{method}`"), []
+            except (OverflowError, UnicodeEncodeError):
+                pass  # too long an int, or a lone surrogate: told below
         try:
             writer, body = self._written((args, dict(kwargs)))
         except Refused as refused:
@@ -179,6 +189,8 @@ class Codec:
             tree = _decoder.decode(_bounded_in(data))
             if type(tree) in PLAIN:
                 return tree
+            if (call := _plain_call(tree)) is not None:
+                return call
             if _has_tables(tree):
                 classes, references, tree = self._read_tables(tree)
         except BadValue:
@@ -237,6 +249,23 @@ def _has_tables(tree: Any) -> bool:
     if type(tree) is not list or not tree or type(tree[0]) is not Mark:
         return False
     return bool(tree[0].code == _TABLES_CODE)
+
+
+def _plain_call(tree: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """What `encode_call` writes of plain arguments; None: it is something else."""
+    if type(tree) is not list or len(tree) != 3 or tree[0] is not _TUPLE_READ:
+        return None
+    _, args, kwargs = tree
+    if type(args) is not list or not args or args[0] is not _TUPLE_READ or type(kwargs) is not dict:
+        return None
+    if kwargs and not PLAIN.issuperset(map(type, (*kwargs, *kwargs.values()))):
+        return None
+    del args[0]
+    for item in args:
+        if type(item) not in PLAIN:
+            args.insert(0, _TUPLE_READ)
+            return None
+    return tuple(args), kwargs
 
 
 def _bounded_in(data: bytes | memoryview) -> bytes | memoryview:

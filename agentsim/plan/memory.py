@@ -36,6 +36,7 @@ _GATHERED = 40  # in each further session that is under way
 _GROUPED = 45
 _SCRIPTED = 60  # at its worker
 _TALK = 4_000  # of a language player, at the orchestrator: attempts, and the deciding reply
+_TALK_THAT_WAITS = 2_000  # in each settled round that waits for Parquet
 _PLAYER = 700  # of a language player, at its worker
 _PERSONA = 1_200
 _REPLY = 600  # one that memory keeps
@@ -95,7 +96,7 @@ def _orchestrator(scenario: Scenario, sessions_at_once: int, *, language: bool) 
     if groups:
         an_agent += _GROUPED * sessions_at_once
     if language:
-        an_agent += _TALK * sessions_at_once
+        an_agent += _TALK * sessions_at_once + _TALK_THAT_WAITS * waiting
     total = _ORCHESTRATOR + an_agent * agents
     if scenario.population is not None:
         total += _POPULATION
