@@ -11,6 +11,8 @@ from agentsim.errors import ResultsError
 from agentsim.results.storage import failure
 
 TABLES = ("actions", "requests", "announcements")
+SWEEP = "sweep.json"
+"""What a sweep's directory has in place of a run's manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,10 @@ class RunDirectory:
             if not path.is_dir():
                 what = "is not a directory" if path.exists() else "does not exist"
                 raise ResultsError(f"{path}: no run is here: it {what}")
+            if (path / SWEEP).exists():
+                raise ResultsError(
+                    f"{path}: a sweep is here, and one run is needed: one of {path / 'cells'}"
+                )
             if not directory.journal.exists() and not directory.manifest.exists():
                 raise ResultsError(
                     f"{path}: no run is here: neither {directory.manifest.name} nor "

@@ -22,7 +22,7 @@ import msgspec
 
 from agentsim.errors import ResultsError
 from agentsim.results import lock
-from agentsim.results.directory import RunDirectory
+from agentsim.results.directory import SWEEP, RunDirectory
 from agentsim.results.manifest import without_secrets
 from agentsim.results.storage import failure, read_json, write_json
 from agentsim.results.summary import run_end
@@ -133,7 +133,7 @@ class SweepDirectory:
     @property
     def manifest(self) -> Path:
         """What was asked for, and how far it is: JSON."""
-        return self.path / "sweep.json"
+        return self.path / SWEEP
 
     @property
     def cells(self) -> Path:

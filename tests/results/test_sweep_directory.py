@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from agentsim.errors import ResultsError
+from agentsim.results import RunDirectory
 from agentsim.results.sweep import (
     Asked,
     Cell,
@@ -168,3 +169,10 @@ def test_the_table_has_a_row_a_cell(tmp_path: Path) -> None:
     assert [row["seed"] for row in rows] == ["1", ""]
     assert (rows[0]["x"], rows[1]["flag"], rows[1]["reason"]) == ("[1]", "true", "no model")
     assert (rows[0]["mean_last"], rows[0]["run"]) == ("15.0", "cells/0001.2")
+
+
+def test_a_sweep_is_no_run_and_says_where_its_runs_are(tmp_path: Path) -> None:
+    directory = SweepDirectory(tmp_path / "s")
+    directory.create(sweep({}))
+    with pytest.raises(ResultsError, match="a sweep is here.*one of .*cells"):
+        RunDirectory.open(directory.path)
