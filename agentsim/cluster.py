@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import (
     AsyncIterator,
+    Awaitable,
     Callable,
     Coroutine,
     Iterable,
@@ -392,14 +393,15 @@ class Cluster:
     async def attached(
         self,
         nodes: Nodes,
-        other: Callable[[Envelope], None] | None = None,
+        other: Callable[[Envelope], Awaitable[None]] | None = None,
         lost: Callable[[PeerLost], None] = lambda error: None,
     ) -> AsyncIterator[asyncio.Future[None]]:
         """Live on nodes that somebody else has opened, and on the loop that runs.
 
         Args:
             nodes: with the workers of this cluster's hostfile.
-            other: is given the messages that are not the actors' own.
+            other: is given the messages that are not the actors' own; nothing more is read until
+                it has taken one.
             lost: is told of workers and nodes that are gone.
 
         Yields:
@@ -456,7 +458,7 @@ class Cluster:
                     break
 
     async def _read(
-        self, other: Callable[[Envelope], None] | None, lost: Callable[[PeerLost], None]
+        self, other: Callable[[Envelope], Awaitable[None]] | None, lost: Callable[[PeerLost], None]
     ) -> None:
         while True:
             try:
@@ -469,7 +471,7 @@ class Cluster:
                 continue
             if envelope.kind is not Kind.ACTORS:
                 if other is not None:
-                    other(envelope)
+                    await other(envelope)
                 continue
             try:
                 messages = read_messages(envelope.body)

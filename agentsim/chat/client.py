@@ -92,13 +92,28 @@ class Client:
         return future
 
     def take(self, completions: Sequence[Completion]) -> None:
-        """Completions have arrived; on the loop."""
+        """Completions have arrived: record them, and tell who waits; on the loop."""
+        attempts, tell = self.arrived(completions)
+        if attempts:
+            self._record(attempts)
+        tell()
+
+    def arrived(
+        self, completions: Sequence[Completion]
+    ) -> tuple[list[Attempt], Callable[[], None]]:
+        """Completions have arrived; on the loop.
+
+        Returns:
+            What is to be recorded, and what tells those who wait: to be called after that.
+        """
         known = [done for done in completions if _key(done) in self._open]
         calls = [(self._open.pop(_key(done)), done) for done in known]
-        if calls:
-            self._record([self._attempt(request, done) for (request, _), done in calls])
-        for (request, future), done in calls:
-            _settle(future, request, done)
+
+        def tell() -> None:
+            for (request, future), done in calls:
+                _settle(future, request, done)
+
+        return [self._attempt(request, done) for (request, _), done in calls], tell
 
     def stop(self, error: BaseException) -> None:
         """Nothing more is asked: what is open fails, and so does what comes; from any thread."""

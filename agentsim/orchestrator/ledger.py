@@ -45,7 +45,7 @@ class Pace:
 
 
 class Ledger:
-    """Appends to a journal, and waits while there is no room. For one event loop.
+    """Appends to a journal, and waits while there is no room. Made on the loop that uses it.
 
     Args:
         journal: of the run.
@@ -59,6 +59,7 @@ class Ledger:
         self._journal = journal
         self._notice = notice
         self._pace = pace or Pace()
+        self._loop = asyncio.get_running_loop()
         self._turn = asyncio.Lock()
         self._queued = 0
         self._waiting = 0
@@ -102,6 +103,15 @@ class Ledger:
                 return await self._when_there_is_room(append, len(body))
         finally:
             self._queued -= 1
+
+    def append_in_thread(self, kind: Kind, body: bytes | memoryview) -> int:
+        """As `append`, from another thread than the loop's, which waits."""
+        if not self._queued:
+            try:
+                return self._journal.append(kind, body)
+            except DiskFull:
+                pass  # it is tried again, in turn
+        return asyncio.run_coroutine_threadsafe(self.append(kind, body), self._loop).result()
 
     async def written(self, work: Callable[[], _T]) -> _T:
         """Do in a thread what writes files beside the journal; again once there is room.

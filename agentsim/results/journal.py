@@ -17,7 +17,7 @@ from agentsim.results.storage import failure, sync_directory
 class Journal:
     """The writing end of a journal. One process at a time holds it.
 
-    `append` is for one thread; `sync` may be called from another.
+    All methods may be called from several threads.
 
     Attributes:
         path: the file.
@@ -35,6 +35,7 @@ class Journal:
         self._end = end
         self._failed = ""
         self._torn = False
+        self._write_lock = threading.Lock()
         self._sync_lock = threading.Lock()
 
     @classmethod
@@ -98,8 +99,10 @@ class Journal:
         """
         if self._failed:
             raise ResultsError(f"{self.path}: no more is written after: {self._failed}")
-        offset = self._end
-        self._write(*pack(kind, body))
+        head_and_body = pack(kind, body)
+        with self._write_lock:
+            offset = self._end
+            self._write(*head_and_body)
         return offset
 
     def sync(self) -> None:

@@ -9,7 +9,8 @@ from collections import Counter
 
 from agentsim.chat import Client
 from agentsim.errors import LimitReached, PeerLost, UserError
-from agentsim.results import Journal, Kind
+from agentsim.orchestrator.ledger import Ledger
+from agentsim.results import Kind
 from agentsim.results.workflow import RESERVED, Columns, Row, Value
 from agentsim.rpc import envelope
 from agentsim.rpc.codec import decode, encode
@@ -22,10 +23,10 @@ _TABLE = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class Recorder:
-    """Takes what a program records and what its calls gave; for several threads.
+    """Takes what a program records and what its calls gave.
 
     Args:
-        journal: of the run.
+        ledger: of the run.
         observer: is told of calls.
         most_tokens: the scenario's limit; None: none.
         spent: tokens before the first call.
@@ -35,17 +36,17 @@ class Recorder:
     """
 
     def __init__(
-        self, journal: Journal, observer: Observer, most_tokens: int | None, *, spent: int = 0
+        self, ledger: Ledger, observer: Observer, most_tokens: int | None, *, spent: int = 0
     ) -> None:
         self.tokens = spent
-        self._journal = journal
+        self._ledger = ledger
         self._observer = observer
         self._most_tokens = most_tokens
         self._tables: dict[str, Columns] = {}
         self._lock = threading.Lock()
 
     def row(self, table: str, columns: dict[str, Value]) -> None:
-        """Journal one row.
+        """Journal one row, once there is room for it; from any thread but the loop's.
 
         Raises:
             UserError: the name cannot be a table's.
@@ -59,19 +60,18 @@ class Recorder:
             )
         with self._lock:
             self._tables.setdefault(table, Columns()).check(columns)
-            self._journal.append(Kind.ROW, encode(Row(table, columns)))
+            self._ledger.append_in_thread(Kind.ROW, encode(Row(table, columns)))
 
-    def attempts(self, attempts: list[Attempt]) -> None:
-        """Journal calls that have ended.
+    async def attempts(self, attempts: list[Attempt]) -> None:
+        """Journal calls that have ended, once there is room for them.
 
         Raises:
             LimitReached: they took more tokens than the run may.
             ResultsError: the journal cannot be written.
         """
         tokens = sum(a.prompt_tokens + a.completion_tokens for a in attempts)
-        with self._lock:
-            self._journal.append(Kind.ATTEMPTS, encode(attempts))
-            self.tokens += tokens
+        await self._ledger.append(Kind.ATTEMPTS, encode(attempts))
+        self.tokens += tokens
         self._observer.called(dict(Counter(a.status for a in attempts)), tokens)
         most = self._most_tokens
         if most is not None and self.tokens > most:
@@ -95,16 +95,21 @@ class Calls:
         self._recorder = recorder
         self.failed: asyncio.Future[None] = loop.create_future()
         self._asker = asker
-        self.client = Client(envelope.ORCHESTRATOR, loop, asker.ask, self._attempts)
+        self.client = Client(envelope.ORCHESTRATOR, loop, asker.ask, lambda attempts: None)
 
-    def take(self, message: Envelope) -> None:
-        """Take a message that is not the actors' own."""
+    async def take(self, message: Envelope) -> None:
+        """Take a message that is not the actors' own; what it says counts once it is journaled."""
         if message.kind is envelope.Kind.ATTEMPTS:
-            self._attempts(decode(message.body, list[Attempt]))
+            await self._attempts(decode(message.body, list[Attempt]))
         elif message.kind is envelope.Kind.COMPLETIONS:
             completions = decode(message.body, list[Completion])
             self._asker.answered(completions)
-            self.client.take(completions)
+            attempts, tell = self.client.arrived(completions)
+            try:
+                if attempts:
+                    await self._attempts(attempts)
+            finally:
+                tell()
 
     def lost(self, error: PeerLost, *, last: bool) -> None:
         """Workers or a node were lost; without the last node, the run has ended."""
@@ -113,9 +118,9 @@ class Calls:
         elif not self.failed.done():
             self.failed.set_exception(error)
 
-    def _attempts(self, attempts: list[Attempt]) -> None:
+    async def _attempts(self, attempts: list[Attempt]) -> None:
         try:
-            self._recorder.attempts(attempts)
+            await self._recorder.attempts(attempts)
         except Exception as error:  # noqa: BLE001 - it ends the run, not the reading of messages
             if not self.failed.done():
                 self.failed.set_exception(error)

@@ -17,10 +17,10 @@ from agentsim.config import LoadedWorkflow
 from agentsim.config.models import LanguageModel, LlamaCpp
 from agentsim.errors import LimitReached, PeerLost, UserError
 from agentsim.nodes import Nodes, open_nodes
+from agentsim.orchestrator.ledger import Ledger
 from agentsim.orchestrator.logged import logged
 from agentsim.plan import RunPlan, place
 from agentsim.record import Record
-from agentsim.results import Journal
 from agentsim.rpc.messages import PERSONAS, PLAYERS
 from agentsim.workflow.asker import Asker
 from agentsim.workflow.calls import Calls, Recorder
@@ -84,7 +84,7 @@ async def run_workflow(
                 await nodes.serve(models)
                 served |= nodes.models()
             await record.note(endpoints=nodes.endpoints(), models=served)
-            recorder = Recorder(record.journal, observer, scenario.limits.tokens, spent=tokens)
+            recorder = Recorder(record.ledger, observer, scenario.limits.tokens, spent=tokens)
             calls = Calls(recorder, Asker(nodes))
 
             def lost(error: PeerLost) -> None:
@@ -92,10 +92,10 @@ async def run_workflow(
 
             async with (
                 cluster.attached(nodes, calls.take, lost) as broken,
-                _synced(record.journal) as synced,
-                _in_time(scenario.limits.wall_s),
+                _synced(record.ledger) as synced,
+                _in_time(scenario.limits.wall_s, record.ledger),
             ):
-                sessions = _Sessions(loaded, cluster, calls, recorder, observer)
+                sessions = _Sessions(loaded, cluster, calls, recorder, observer, record.ledger)
                 for session in range(1, scenario.sessions + 1):
                     model = _model(scenario.seed, session, nodes) if models else None
                     people = await asyncio.to_thread(
@@ -119,7 +119,9 @@ class _Sessions:
         calls: Calls,
         recorder: Recorder,
         observer: Observer,
+        ledger: Ledger,
     ) -> None:
+        self._ledger = ledger
         self._scenario = loaded.scenario
         self._cluster = cluster
         self._calls = calls
@@ -156,6 +158,8 @@ class _Sessions:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
             if not thread.ended.done():
+                # The function may be waiting for room on the disk.
+                self._ledger.give_up()
                 stopped = WorkflowStopped("the run has ended")
                 self._cluster.interrupt(stopped)
                 self._calls.client.stop(stopped)
@@ -185,13 +189,13 @@ def _model(seed: int, session: int, nodes: Nodes) -> Model:
 
 
 @asynccontextmanager
-async def _synced(journal: Journal) -> AsyncIterator[asyncio.Task[None]]:
+async def _synced(ledger: Ledger) -> AsyncIterator[asyncio.Task[None]]:
     """Force the journal to disk each second; what is yielded raises when that fails."""
 
     async def sync() -> None:
         while True:
             await asyncio.sleep(_SYNC_S)
-            await asyncio.to_thread(journal.sync)
+            await ledger.sync()
 
     task = asyncio.ensure_future(sync())
     try:
@@ -203,14 +207,14 @@ async def _synced(journal: Journal) -> AsyncIterator[asyncio.Task[None]]:
 
 
 @asynccontextmanager
-async def _in_time(limit_s: float | None) -> AsyncIterator[None]:
+async def _in_time(limit_s: float | None, ledger: Ledger) -> AsyncIterator[None]:
     """End what takes longer than the scenario allows.
 
     Raises:
         LimitReached: it did.
     """
     try:
-        async with asyncio.timeout(limit_s) as limit:
+        async with ledger.within(limit_s) as limit:
             yield
     except TimeoutError:
         if not limit.expired():

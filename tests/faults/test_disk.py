@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from whole_runs import table
 
@@ -138,3 +139,35 @@ def test_a_run_that_is_interrupted_on_a_full_disk_goes_on_later(program, scenari
     program.run("resume", run, "--quiet", timeout_s=120)
     program.run("run", file, "--out", "undisturbed", "--quiet", timeout_s=120)
     assert table(run) == table(program.folder / "undisturbed")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("then", ["room", "interrupted"])
+def test_a_program_of_the_users_own_waits_as_well(program, disk, then) -> None:
+    """Its state cannot be made again, so it loses most when a run ends."""
+    (program.folder / "mine.py").write_text(
+        "import pathlib, time\n"
+        "def main(run):\n"
+        "    for number in range(400):\n"
+        "        run.record('t', number=number, text='x' * 4000)\n"
+        "        pathlib.Path('at').write_text(str(number))\n"
+        "        time.sleep(0.01)\n"
+    )
+    file = program.folder / "mine.yaml"
+    file.write_text("name: mine\nworkflow: mine:main\nagents: 1\n")
+    at = program.folder / "at"
+    run = disk.path / "R"
+    process = program.begin("run", file, "--out", run)
+    spoken = Spoken(process)
+    program.wait_for(lambda: at.exists() and at.read_text() > "10", 120)
+    disk.fill()
+    program.wait_for(lambda: spoken.has(FULL), 120)
+    if then == "interrupted":
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130, spoken.lines
+        return
+    disk.free()
+    assert process.wait(120) == 0, spoken.lines
+    rows = pq.read_table(run / "tables" / "t.parquet").to_pylist()
+    assert [row["number"] for row in rows] == list(range(400))

@@ -251,3 +251,20 @@ async def test_files_beside_the_journal_wait_likewise(journal: Journal, disk: Di
     disk.make_room()
     assert await waiting == "done"
     assert len(said) == 2
+
+
+async def test_a_thread_waits_for_room_as_well(journal: Journal, disk: Disk) -> None:
+    said: list[str] = []
+    ledger = Ledger(journal, said.append, QUICK)
+
+    def append() -> None:
+        for i in range(5):
+            ledger.append_in_thread(Kind.ANSWERS, b"%d" % i)
+
+    await asyncio.to_thread(append)
+    disk.fill()
+    waiting = asyncio.ensure_future(asyncio.to_thread(append))
+    await until(lambda: said)
+    disk.make_room()
+    await waiting
+    assert contents(journal) == [b"%d" % i for i in range(5)] * 2
