@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from agentsim.cli.flags import run_at
+from agentsim.cli.flags import named_runs
 
 
 def diff(
@@ -18,11 +18,12 @@ def diff(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say at which layer two runs part: files, versions, personas, prompts, replies, reading or
-    results. Exit 0: equal in all that decides the result; 1: not; 2: no run is there."""
+    results. Exit 0: equal in all that decides the result; 1: not; 2: one cannot be read."""
     from agentsim.report import differences
     from agentsim.results.compare import compare
 
-    found = compare(run_at(left), run_at(right))
+    with named_runs():
+        found = compare(left, right)
     if json:
         print(json_.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     else:

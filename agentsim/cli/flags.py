@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -48,20 +49,19 @@ def overrides(
     return [*given, *(split_set(text) for text in set_ or ())]
 
 
-def run_at(path: Path) -> Path:
-    """The directory of a run, refused as a mistake of the user's when it is none.
+@contextmanager
+def named_runs() -> Iterator[None]:
+    """What is no run, or cannot be read, is a mistake of who named it.
 
     Raises:
-        UserError: no run is there.
+        UserError: in place of a `ResultsError`.
     """
     from agentsim.errors import ResultsError, UserError
-    from agentsim.results import RunDirectory, read_manifest
 
     try:
-        read_manifest(RunDirectory.open(path).path)
+        yield
     except ResultsError as error:
         raise UserError(str(error)) from None
-    return path
 
 
 def hosts_of(hosts: Path | None, cluster: str | None) -> Path | None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from agentsim.cli.flags import run_at
+from agentsim.cli.flags import named_runs
 
 
 def reread(
@@ -23,7 +23,8 @@ def reread(
     from agentsim.results import read_manifest
     from agentsim.results.reread import reread as read_again
 
-    result = read_again(run_at(run))
+    with named_runs():
+        result = read_again(run)
     if json:
         sys.stdout.writelines(rereading.as_json(result))
         return

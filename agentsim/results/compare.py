@@ -179,8 +179,10 @@ def _personas(*directories: RunDirectory) -> Layer:
         keys = ("session", "agent")
         pairs = align(*([table.numbers(name) for name in keys] for table in (left, right)))
         columns = dict.fromkeys([*left.names, *right.names])
-        # Who wrote a text, and how often it was asked for, is told by the text's own run.
-        compared = [c for c in columns if c not in (*keys, "writer", "attempts", "checks")]
+        # Of texts by a model, who wrote them and how often they were asked for is left out; but a
+        # population may have an attribute of such a name.
+        stage = ("writer", "attempts", "checks") if "profile" in columns else ()
+        compared = [name for name in columns if name not in (*keys, *stage)]
         return _Tables(left, right, pairs, _place_of_person).layer("personas", compared)
 
 
