@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,3 +71,25 @@ def test_a_host_that_is_cut_off_can_be_ended_later(
     ssh_hosts.heal()
     lab.program.run("cluster", "down", timeout_s=240)
     assert folders(ssh_hosts) == []
+
+
+@pytest.mark.slow
+def test_a_cut_of_seconds_ends_no_run(
+    lab: Lab, ssh_hosts: SshHosts, scenario: Callable[..., Path], tmp_path: Path
+) -> None:
+    hostfile = ssh_hosts.hostfile(tmp_path / "lab.yaml", hosts={"node1": {}, "node2": {}})
+    lab.program.run("cluster", "up", hostfile, "--idle", "10m", timeout_s=240)
+    thinking = {"backend": "dummy", "think_s": 1.0}
+    file = scenario(name="slow", agents=20, rounds=20, model=thinking)
+    out = tmp_path / "run"
+    process = lab.program.begin("run", file, "--cluster", "lab", "--out", out, "--quiet")
+    lab.program.wait_for(lambda: list(out.glob("actions/*")), timeout_s=120)
+    ssh_hosts.drop("node2")
+    time.sleep(8)  # how long the cut lasts
+    ssh_hosts.heal()
+    _, err = process.communicate(timeout=240)
+    assert process.returncode == 0, err
+    assert len(table(out)) == 20 * 20
+    report = lab.status()
+    assert [host["runs"] for host in report["hosts"]] == [[], []]
+    lab.program.run("cluster", "down", timeout_s=240)
