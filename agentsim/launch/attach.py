@@ -80,6 +80,7 @@ class AttachLauncher:
             version=__version__,
             directory=str(log_dir.parent),
             log_dir=str(log_dir) if node.local else "",
+            folder=str(Path.cwd()) if node.local else "",
             api_keys=dict(self.api_keys),
             lease_s=self.lease_s,
         )

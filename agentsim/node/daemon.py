@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from agentsim import logs
+from agentsim.config.models import AnsweringModel, LlamaCpp
 from agentsim.errors import AgentsimError, LaunchError, UserError
 from agentsim.node.door import Door, RefusedError, known
 from agentsim.node.node import Node
@@ -200,6 +201,7 @@ class Daemon:
             servers=self._servers,
             run_id=command.run_id,
             admit=lambda workers: self._admit(command.run_id, workers),
+            locate=lambda spec: _located(spec, command.folder),
         )
         now = time.monotonic()
         run = Run(
@@ -358,6 +360,27 @@ class _Present:
         finally:
             self._run.streams -= 1
             self._run.left_s = time.monotonic()
+
+
+def _located(spec: AnsweringModel, folder: str) -> AnsweringModel:
+    """A model whose file is named in full.
+
+    Args:
+        folder: that the run's program works in; empty: it is on another machine.
+
+    Raises:
+        UserError: the file is named from there.
+    """
+    if not isinstance(spec, LlamaCpp) or not spec.name.endswith(".gguf"):
+        return spec
+    path = Path(spec.name).expanduser()
+    if path.is_absolute():
+        return spec
+    if not folder:
+        raise UserError(
+            f"model.name {spec.name}: name the file in full, as it is called on the host"
+        )
+    return spec.model_copy(update={"name": str(Path(folder) / path)})
 
 
 async def _answer(link: Link, answer: Answer) -> None:

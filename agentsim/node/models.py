@@ -48,6 +48,7 @@ class Models:
         api_keys: of endpoints, by the name of the variable that holds each.
         servers: of this machine, where runs share them; None: this run's own, in `log_dir`.
         user: what the run is called among those that share servers.
+        locate: gives a model whose files are named as this process finds them.
     """
 
     def __init__(
@@ -58,7 +59,9 @@ class Models:
         api_keys: Mapping[str, str],
         servers: Servers | None = None,
         user: str = "",
+        locate: Callable[[AnsweringModel], AnsweringModel] = lambda spec: spec,
     ) -> None:
+        self._locate = locate
         self._send = send
         self._api_keys = api_keys
         self._served: dict[str, _Served] = {}
@@ -94,7 +97,10 @@ class Models:
             UserError: a package or a model file is missing.
         """
         adapter: TypeAdapter[AnsweringModel] = TypeAdapter(AnsweringModel)
-        wanted = {name: adapter.validate_json(spec, strict=True) for name, spec in models.items()}
+        wanted = {
+            name: self._locate(adapter.validate_json(spec, strict=True))
+            for name, spec in models.items()
+        }
         async with self._changing:
             await self._drop(wanted)
             for name, spec in wanted.items():

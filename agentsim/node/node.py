@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentsim.config.models import AnsweringModel
 from agentsim.errors import AgentsimError, LaunchError
 from agentsim.node.home import where_logs_come
 from agentsim.node.models import Models
@@ -56,6 +57,7 @@ class Node:
         servers: model servers that this machine's runs share; None: the run's own.
         run_id: what the run is called among them.
         admit: called with how many workers are about to start; raises when they may not.
+        locate: gives a model whose files are named as this process finds them.
 
     Attributes:
         ended: set when the node is to end: it was told to, or its lease has run out.
@@ -70,6 +72,7 @@ class Node:
         servers: Servers | None = None,
         run_id: str = "",
         admit: Callable[[int], None] = lambda workers: None,
+        locate: Callable[[AnsweringModel], AnsweringModel] = lambda spec: spec,
     ) -> None:
         self.ended = asyncio.Event()
         self.lease = Lease(config.lease_s)
@@ -88,6 +91,7 @@ class Node:
             api_keys=config.api_keys,
             servers=servers,
             user=run_id,
+            locate=locate,
         )
         self._work: set[asyncio.Task[None]] = set()
         self._begin(self._receive())

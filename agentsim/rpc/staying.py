@@ -45,6 +45,8 @@ class OpenRun(Struct, frozen=True, tag=True):
         directory: the run's, as its orchestrator names it. An earlier run there whose orchestrator
             has left is ended first: this one goes on with it.
         log_dir: where the run's workers log, when it is on this machine; else the node chooses.
+        folder: that the orchestrator works in, when it is on this machine; names of files of models
+            are from there.
         api_keys: of model endpoints, by the name of the variable that holds each.
         lease_s: how long the run lives without its orchestrator.
     """
@@ -54,6 +56,7 @@ class OpenRun(Struct, frozen=True, tag=True):
     version: str
     directory: str = ""
     log_dir: str = ""
+    folder: str = ""
     api_keys: dict[str, str] = {}
     lease_s: float = 60.0
 

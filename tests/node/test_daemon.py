@@ -69,11 +69,20 @@ async def fake() -> AsyncIterator[FakeModelServer]:
 
 
 @pytest.fixture
-def started(fake: FakeModelServer, monkeypatch: pytest.MonkeyPatch) -> list[FakeServer]:
+def asked_for() -> list[str]:
+    """Names of the models whose servers were started."""
+    return []
+
+
+@pytest.fixture
+def started(
+    fake: FakeModelServer, asked_for: list[str], monkeypatch: pytest.MonkeyPatch
+) -> list[FakeServer]:
     """The servers of our own that were started."""
     found: list[FakeServer] = []
 
     async def start(spec: LlamaCpp, *, log_dir: Path) -> FakeServer:
+        asked_for.append(spec.name)
         found.append(FakeServer(fake.base_url))
         return found[-1]
 
@@ -117,6 +126,9 @@ class Bed:
     async def begin(self, run_id: str, *models: str, workers: int = 0) -> MemoryLink:
         """A run whose model serves, and which has no workers."""
         assert isinstance(await self.open(run_id), Opened)
+        return await self.start(run_id, *models, workers=workers)
+
+    async def start(self, run_id: str, *models: str, workers: int = 0) -> MemoryLink:
         link = await self.join(run_id)
         start = NodeStart("here", 0, workers, dict(zip([PLAYERS, "two"], models, strict=False)))
         await link.send(Envelope(Kind.START, NODE, ORCHESTRATOR, encode(start)))
@@ -321,6 +333,20 @@ async def test_a_long_reply_is_no_server_that_hangs(
     assert [server.state for server in (await bed.report()).servers] == ["stuck"]
     started[0].made = itertools.count()
     assert [server.state for server in (await bed.report()).servers] == ["serving"]
+
+
+async def test_files_of_models_are_named_from_where_the_run_is(
+    bed: Bed, started: list[FakeServer], asked_for: list[str]
+) -> None:
+    assert isinstance(await bed.open("one", folder="/home/sim"), Opened)
+    assert isinstance(await bed.open("far"), Opened)
+    for run_id, name in (("one", "models/a.gguf"), ("far", "/models/a.gguf")):
+        link = await bed.start(run_id, llama(name=name))
+        await message(link, NodeReady)
+    assert asked_for == ["/home/sim/models/a.gguf", "/models/a.gguf"]
+    assert isinstance(await bed.open("farther"), Opened)
+    failure = await message(await bed.start("farther", llama(name="models/a.gguf")), Failure)
+    assert (failure.kind, "name the file in full" in failure.message) == ("UserError", True)
 
 
 async def test_the_log_is_read_in_parts(bed: Bed, tmp_path: Path) -> None:
