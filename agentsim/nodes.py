@@ -82,7 +82,7 @@ class Nodes:
 
     A connection that breaks is made again, and nothing is lost by that. A node or worker that is
     given up is told of by `receive`, once; what is sent to it from then on is dropped, and so is
-    what still comes from it.
+    what still comes from it, but for attempts at language models, whose tokens were spent.
 
     Attributes:
         dropped: messages that came from a node or worker after it was given up or ended.
@@ -336,7 +336,9 @@ class Nodes:
         try:
             while True:
                 envelope = await node.connection.wire.receive()
-                if node.lost or envelope.sender in node.given_up:
+                late = envelope.sender in node.given_up
+                # Attempts are passed on all the same: whoever drops them counts their tokens.
+                if node.lost or (late and envelope.kind is not Kind.ATTEMPTS):
                     self.dropped += 1
                 else:
                     await self._take(node, envelope)

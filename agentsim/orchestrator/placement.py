@@ -10,9 +10,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from agentsim.plan import RunPlan, Shard
 
 
@@ -53,16 +50,11 @@ class Placement:
             for worker in range(host.first_worker, host.first_worker + host.workers):
                 self._node_of[worker] = node
         self._next = plan.workers
+        self._hosting = {shard.worker for shard in self.shards}
 
     def hosts_agents(self, worker: int) -> bool:
         """Whether agents sit in a worker now."""
-        return any(shard.worker == worker for shard in self.shards)
-
-    def workers_of(self, agents: NDArray[np.uint32]) -> list[int]:
-        """The workers that host some of the agents."""
-        firsts = [shard.first for shard in self.shards]
-        places = np.unique(np.searchsorted(firsts, agents, side="right") - 1)
-        return [self.shards[place].worker for place in places.tolist()]
+        return worker in self._hosting
 
     def replace(self, lost: Collection[int], alive: Sequence[int]) -> list[Replacement] | None:
         """Give the agents of lost workers to new ones: on the same host if it is there, else on
@@ -89,6 +81,7 @@ class Placement:
         load = Counter(self._node_of[shard.worker] for shard in self.shards)
         node = before if before in alive else min(alive, key=lambda node: (load[node], node))
         new = Shard(self._next, old.first, old.count)
+        self._hosting ^= {old.worker, new.worker}
         self._next += 1
         self._node_of[new.worker] = node
         self.shards[place] = new
