@@ -174,5 +174,5 @@ def test_the_table_has_a_row_a_cell(tmp_path: Path) -> None:
 def test_a_sweep_is_no_run_and_says_where_its_runs_are(tmp_path: Path) -> None:
     directory = SweepDirectory(tmp_path / "s")
     directory.create(sweep({}))
-    with pytest.raises(ResultsError, match="a sweep is here.*one of .*cells"):
+    with pytest.raises(ResultsError, match=r"a sweep is here.*one of .*cells"):
         RunDirectory.open(directory.path)
