@@ -140,11 +140,11 @@ class Peer:
         what = f"{who} has been silent for {watched.longest_s:.0f} s"
         if peer == NODE:
             trouble = self.connection.trouble
-            what += f" ({trouble})" if trouble else " (its connection is open)"
+            what += f" ({trouble})" if trouble else " (its connection still looks open)"
         log = self.handle.log if peer == NODE else _beside(self.handle.log, peer)
         if news is News.LOST:
-            return f"{what} and was given up; its log: {log}"
-        return f"{what}; waiting {allowed.grace_s:.0f} s more for it; its log: {log}"
+            return f"{what} and was given up; see its log: {log}"
+        return f"{what}; waiting {allowed.grace_s:.0f} s more for it; see its log: {log}"
 
     def _take_pulse(self, pulse: Pulse) -> None:
         self.pulse = pulse

@@ -91,8 +91,16 @@ class _CallLink:
 def _translated(error: Exception) -> WireError:
     """gRPC raises its own errors, and plain asyncio ones for a call that has ended."""
     if isinstance(error, grpc.aio.AioRpcError):
-        return WireError(f"{error.code().name}: {error.details()}")
+        return WireError(_in_short(str(error.details())) or error.code().name)
     return WireError(f"the call has ended: {error!r}")
+
+
+def _in_short(details: str) -> str:
+    """What gRPC says, without how it came to say it: users are shown it."""
+    _, failed, rest = details.partition("last error: ")
+    if failed:
+        return f"cannot connect: {rest.removesuffix(': FD Shutdown').rpartition(': ')[2]}"
+    return details.partition("\n")[0]
 
 
 def _is_cancelled() -> bool:

@@ -72,7 +72,7 @@ async def test_a_worker_that_is_stopped_can_be_ended(own, nodes, notices) -> Non
     assert frozen is not None
     assert re.fullmatch(
         rf"worker {frozen} on localhost has been silent for \d+ s; waiting 60 s more for it; "
-        rf"its log: {own.folder}/worker-{frozen}\.log",
+        rf"see its log: {own.folder}/worker-{frozen}\.log",
         notices[0],
     )
     await nodes.end([frozen])

@@ -127,7 +127,7 @@ async def test_a_run_is_the_same_when_the_link_is_cut_during_a_round(
     await plays_as_if_nothing_had_happened(wire, scenario, server, "first round", cut)
     silent, back = wire.watching.notices
     assert re.match(r"the node of localhost has been silent for \d+ s \(.+\); waiting 60 s", silent)
-    assert "; its log: " in silent
+    assert "; see its log: " in silent
     assert back.startswith("the node of localhost is back after ")
 
 
@@ -154,6 +154,8 @@ async def test_a_run_ends_at_once_when_its_only_node_is_killed(wire, scenario, p
 @pytest.mark.parametrize("phase", PHASES[:-1])
 async def test_a_node_that_stays_away_is_given_up(wire, scenario, phase, monkeypatch) -> None:
     monkeypatch.setattr(nodes, "SILENCE", Silence(notice_s=2.0, grace_s=2.0))
-    with pytest.raises(PeerLost, match=r"has been silent for \d+ s .* and was given up; its log: "):
+    with pytest.raises(
+        PeerLost, match=r"has been silent for \d+ s .* and was given up; see its log: "
+    ):
         await wire.play(scenario, phase, lambda run: run.proxies[0].cut())
     await asyncio.to_thread(wire.program.assert_nothing_left)
