@@ -112,10 +112,12 @@ def go_on(
     """
     if is_sweep(path):
         from agentsim.cli.sweeps import resume_sweep
+        from agentsim.sweep import Changes
 
-        if limits or hosts or workers:
-            raise UserError(f"{path}: a sweep goes on as it was begun: without --set and hosts")
-        return resume_sweep(path, retry_failed=retry_failed, quiet=quiet, json=json)
+        changes = Changes(tuple(limits), hosts, workers)
+        return resume_sweep(
+            path, retry_failed=retry_failed, quiet=quiet, json=json, changes=changes
+        )
     manifest = read_manifest(RunDirectory.open(path).path)
     loaded = load_recorded(
         manifest, str(path), games=GAMES, limits=limits, hosts=hosts, workers=workers

@@ -19,7 +19,7 @@ from agentsim.orchestrator.observer import Silent, Watcher
 from agentsim.report.sweep import one_line, plain_sweep, render_sweep
 from agentsim.results.storage import read_json
 from agentsim.results.sweep import SweepDirectory
-from agentsim.sweep import read_again, refuse_other, run_sweep
+from agentsim.sweep import Changes, read_again, refuse_other, run_sweep
 from agentsim.workflow import Silent as SilentWorkflow
 
 
@@ -65,6 +65,7 @@ def resume_sweep(
     retry_failed: bool,
     quiet: bool,
     json: bool,
+    changes: Changes | None = None,
     asked: LoadedSweep | None = None,
 ) -> int:
     """Go on with a sweep; the exit code.
@@ -73,7 +74,8 @@ def resume_sweep(
         path: its directory.
         retry_failed: whether cells that failed are tried again.
         quiet, json: as for `play_sweep`.
-        asked: the scenario that the user named again, which must be the sweep's.
+        changes: what is other than before.
+        asked: the scenario that the user named again, which must be the sweep's; it is played.
 
     Raises:
         AgentsimError: it could not be played at all.
@@ -82,7 +84,7 @@ def resume_sweep(
     sweep = directory.read()
     if asked is not None:
         refuse_other(directory, sweep, asked)
-    loaded = read_again(directory, sweep)
+    loaded = asked or read_again(directory, sweep, changes or Changes())
     return play_sweep(
         loaded,
         directory,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from agentsim import personas
-from agentsim.config import Loaded, LoadedCell, LoadedSweep, LoadedWorkflow, load_runs
+from agentsim.config import Loaded, LoadedCell, LoadedSweep, LoadedWorkflow, Override, load_runs
 from agentsim.config.models import LANGUAGE_MODELS, AnsweringModel
 from agentsim.errors import UserError
 from agentsim.games import GAMES
@@ -40,28 +41,59 @@ def begin(loaded: LoadedSweep, path: Path, asked: Asked, command: str = "") -> S
     return directory
 
 
-def read_again(directory: SweepDirectory, sweep: Sweep) -> LoadedSweep:
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What may be other than before when a sweep goes on; it changes no result.
+
+    Attributes:
+        limits: dotted key, YAML text and flag of each.
+        hosts: a hostfile.
+        workers: for each host.
+    """
+
+    limits: tuple[Override, ...] = ()
+    hosts: Path | None = None
+    workers: int | None = None
+
+
+_NO_CHANGES = Changes()
+
+
+def read_again(
+    directory: SweepDirectory, sweep: Sweep, changes: Changes = _NO_CHANGES
+) -> LoadedSweep:
     """What a sweep was asked for: its files are taken as they were then.
 
     Raises:
-        UserError: it cannot be read any more as it was, or programs have changed.
+        UserError: it cannot be read any more as it was, programs have changed, or something is to
+            be changed that may not.
+        ConfigError: what is to be changed is wrong.
     """
     asked = sweep.asked
+    for key, _, flag in changes.limits:
+        if not key.startswith("limits."):
+            raise UserError(
+                f"{flag} {key}: a sweep goes on with the scenario that it was begun with; only its "
+                "limits can be others, e.g. --set limits.tokens=2000000"
+            )
+    hosts = None if asked.hosts is None else Path(asked.hosts)
+    if changes.hosts is not None:
+        hosts = changes.hosts.absolute()
     stored = {name: entry["text"] for name, entry in sweep.files.items()}
     folder = Path(asked.folder)
     with contextlib.chdir(folder) if folder.is_dir() else contextlib.nullcontext():
         loaded = load_runs(
             asked.file,
             games=GAMES,
-            overrides=asked.overrides,
-            hosts=None if asked.hosts is None else Path(asked.hosts),
-            workers=asked.workers,
+            overrides=(*asked.overrides, *changes.limits),
+            hosts=hosts,
+            workers=asked.workers if changes.workers is None else changes.workers,
             stored=stored,
         )
     if not isinstance(loaded, LoadedSweep):
         raise UserError(f"{directory.path}: what was asked for is no sweep")
     refuse_other(directory, sweep, loaded)
-    changed = [name for name, text in loaded.files.items() if stored.get(name) != text]
+    changed = [name for name, text in loaded.files.items() if stored.get(name, text) != text]
     if changed:
         raise UserError(
             f"{directory.path}: a program has changed since the sweep began: {changed[0]}; put it "
@@ -141,14 +173,15 @@ def _differences(then: tuple[Cell, ...], now: list[Cell]) -> Iterator[str]:
     for old, new in zip(then, now, strict=True):
         before, after = _flat(old.scenario), _flat(new.scenario)
         for key in dict.fromkeys((*before, *after)):
-            if key not in _ELSEWHERE and before.get(key) != after.get(key):
+            if key.partition(".")[0] not in _FREE and before.get(key) != after.get(key):
                 yield f"cell {old.number}: {key} was {before.get(key)}, is {after.get(key)}"
         if old.people != new.people:
             yield f"cell {old.number}: the population is another one"
 
 
-# Where it is played, and what it is called for readers, may change.
-_ELSEWHERE = frozenset(("hosts", "description", "population"))
+# Where it is played, what ends it early and what it is called for readers may change; whether the
+# people are others is compared by what is in their file.
+_FREE = frozenset(("hosts", "limits", "description", "population"))
 
 
 def _flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

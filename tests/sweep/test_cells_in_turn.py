@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from sweep_samples import Stand, begun, play, read, stand_in
 
-from agentsim.errors import DiskFull, ModelError, ResultsError, UserError
+from agentsim.errors import ConfigError, DiskFull, ModelError, ResultsError, UserError
 from agentsim.results.sweep import SweepDirectory
-from agentsim.sweep import read_again, refuse_other
+from agentsim.sweep import Changes, read_again, refuse_other
 
 
 @pytest.fixture
@@ -191,3 +191,21 @@ def test_nothing_is_begun_without_the_key_of_a_cell(
     with pytest.raises(UserError, match="MISSING_KEY"):
         begun(loaded, tmp_path)
     assert not (tmp_path / "out").exists()
+
+
+def test_hosts_and_limits_may_be_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = read(tmp_path, "{seed: [5, 6]}", more="limits: {tokens: 10}\n")
+    directory = begun(loaded, tmp_path)
+    sweep = directory.read()
+    (tmp_path / "else").mkdir()
+    monkeypatch.chdir(tmp_path / "else")
+    Path("h.yaml").write_text("hosts: [{workers: 1}, {address: b}]\n")
+    changes = Changes((("limits.tokens", "20", "--set"),), Path("h.yaml"), 3)
+    again = read_again(directory, sweep, changes)
+    for cell in again.cells:
+        assert cell.loaded.scenario.limits.tokens == 20
+        assert [host.workers for host in cell.loaded.hostfile.hosts] == [3, 3]
+    with pytest.raises(UserError, match="only its limits can be others"):
+        read_again(directory, sweep, Changes((("rounds", "20", "--set"),)))
+    with pytest.raises(ConfigError):
+        read_again(directory, sweep, Changes((("limits.tokens", "no", "--set"),)))

@@ -89,6 +89,11 @@ def test_a_failed_cell_does_not_end_the_others_and_is_tried_again(
     _, err = program.run("resume", "--retry-failed", out, "--quiet", code=1, timeout_s=100)
     assert "2 (model.think_s=30.0, limits.wall_s=2.0): limits.wall_s" in err
     program.run("run", path, "--resume", out, "--seed", 5, code=2)
+    limits = ["--set", "model.think_s=1"]
+    _, err = program.run("resume", out, *limits, code=2)
+    assert "only its limits" in err
+    summary, _ = program.run("resume", out, "--json", code=1)
+    assert json.loads(summary)["sweep"]["states"] == {"failed": 1, "finished": 2}
     other = path.with_name("other.yaml")
     other.write_text(path.read_text().replace("seed: 3", "seed: 4"))
     _, err = program.run("run", other, "--resume", out, code=2)
