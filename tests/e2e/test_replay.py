@@ -19,7 +19,8 @@ def first(program, model_server, scenario) -> Callable[..., Path]:
     def play(**fields: Any) -> Path:
         url = model_server("--mode", "garbage", "--after", "8", "--first", "12")
         model = {"backend": "openai", "name": "fake", "base_url": url}
-        file = scenario(name="first", model=model, prompt="direct", agents=12, **fields)
+        fields = {"prompt": "direct", "agents": 12} | fields
+        file = scenario(name="first", model=model, **fields)
         program.run("run", file, "--out", "R", "--quiet")
         return program.folder / "R"
 
@@ -28,7 +29,8 @@ def first(program, model_server, scenario) -> Callable[..., Path]:
 
 def replay(scenario, **fields: Any) -> Path:
     model = {"backend": "replay", "run": "R"}
-    return scenario(name="again", model=model, prompt="direct", agents=12, **fields)
+    fields = {"prompt": "direct", "agents": 12} | fields
+    return scenario(name="again", model=model, **fields)
 
 
 def test_a_replay_gives_the_same_tables(program, first, scenario) -> None:
@@ -85,3 +87,30 @@ def test_what_was_not_recorded_fails_and_is_counted(program, first, scenario) ->
     assert set(again["error"]) == {UNRECORDED}
     assert set(again["status"]) == {"failed"}
     assert load_run(program.folder / "S").summary["replay"]["unrecorded"] == len(again)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("population", ["people.yaml", "R/personas.parquet"])
+def test_characters_in_groups_with_all_that_they_remember(
+    program, first, scenario, population
+) -> None:
+    (program.folder / "people.yaml").write_text(
+        "attributes:\n"
+        "  education: {categories: {primary: 0.5, university: 0.5}}\n"
+        "  age: {integer: {uniform: {low: 18, high: 90}}}\n"
+    )
+    fields = {
+        "prompt": "character",
+        "memory": "transcript",
+        "rounds": 3,
+        "game": {
+            "type": "guess_average",
+            "groups": {"by": "education", "scope": "separate"},
+            "announce": {"what": ["mean"], "to": "group"},
+        },
+    }
+    first(population="people.yaml", **fields)
+    file = replay(scenario, population=population, **fields)
+    program.run("run", file, "--out", "S", "--quiet", "--workers", "1")
+    out, _ = program.run("diff", "R", "S")
+    assert "personas  equal (12 people)" in out
