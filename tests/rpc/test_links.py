@@ -144,6 +144,6 @@ async def test_nobody_listens(tmp_path) -> None:
 async def test_grpc_without_a_server_is_an_error(tmp_path) -> None:
     client = Client(f"unix:{tmp_path}/nothing")
     link = client.open(DATA)
-    with pytest.raises(WireError, match="^cannot connect: No such file or directory$"):
+    with pytest.raises(WireError, match=r"^cannot connect: No such file or directory$"):
         await link.send(Envelope(Kind.START, NODE, ORCHESTRATOR, b""))
     await client.close()
