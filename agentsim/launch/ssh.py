@@ -24,6 +24,7 @@ from agentsim.rpc import lifeline
 from agentsim.rpc.certificates import Authority
 from agentsim.rpc.control import Listening, NodeConfig, log_name
 from agentsim.rpc.identity import Identity
+from agentsim.rpc.lifeline import KEEP
 from agentsim.rpc.staying import Stay
 from agentsim.version import __version__
 
@@ -184,6 +185,10 @@ class SshLauncher:
             kill(process)
             await asyncio.shield(process.wait())
             raise
+        if self._stay is None:  # from now on it is ended by its number, and by its lease
+            assert process.stdin is not None
+            with contextlib.suppress(ConnectionError, RuntimeError):
+                process.stdin.write(KEEP)
         identity = self._authority.issue("orchestrator")
         gate = self._gate
         return SshNode(host, "", str(log), identity, connection, process, gate, said)

@@ -1,29 +1,35 @@
 """`python -m agentsim.node`: settings on stdin, a ready line on stdout, gRPC until the node ends.
 
 It ends when the orchestrator says so, on SIGTERM, and when its stdin ends; with a lease, when that
-has run out, and then neither stdin nor the terminal that started it matters.
+has run out, and then neither stdin nor the terminal that started it matters. One that was started
+from another machine needs its stdin until its starter has said that it knows of it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import os
 import shutil
 import signal
+import sys
 
 import msgspec
 import uvloop
 
 from agentsim import logs
 from agentsim.node.door import Door, OnlyRun
-from agentsim.node.home import settle
+from agentsim.node.home import COPIED_S, settle
 from agentsim.node.node import Node
 from agentsim.node.staying import stay
 from agentsim.rpc import lifeline
 from agentsim.rpc.channel import serve
 from agentsim.rpc.control import Listening, NodeConfig
-from agentsim.rpc.envelope import DATA, PULSE
+from agentsim.rpc.envelope import DATA, PULSE, WireError
 from agentsim.version import __version__
+
+_log = logging.getLogger(__name__)
 
 
 async def _main(config: NodeConfig, *, far: bool) -> None:
@@ -33,17 +39,31 @@ async def _main(config: NodeConfig, *, far: bool) -> None:
     def end() -> None:
         loop.call_soon_threadsafe(node.ended.set)
 
+    def forsaken() -> None:
+        node.forsaken = True
+        end()
+
     loop.add_signal_handler(signal.SIGTERM, node.ended.set)
     if config.lease_s is None:
         lifeline.hold(end, grace_s=10.0, die_with_parent=False)
     else:
         lifeline.leave_terminal()
+        if far:
+            lifeline.until_kept(forsaken, grace_s=10.0)
     door = Door(OnlyRun(node))
     handlers = {DATA: door.data, PULSE: door.pulse}
-    server = await serve(config.address, handlers, config.identity)
+    try:
+        server = await serve(config.address, handlers, config.identity)
+    except WireError as error:
+        _log.error("%s", error)
+        if far:
+            await asyncio.sleep(COPIED_S)
+            shutil.rmtree(config.folder, ignore_errors=True)
+        sys.exit(1)
     home = config.folder if far else ""
     listening = Listening(True, server.port, os.getpid(), __version__, home)
-    print(msgspec.json.encode(listening).decode(), flush=True)
+    with contextlib.suppress(OSError):  # nobody is there any more
+        print(msgspec.json.encode(listening).decode(), flush=True)
     try:
         await node.ended.wait()
     finally:

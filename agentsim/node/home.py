@@ -16,6 +16,8 @@ from agentsim.rpc.control import NodeConfig, log_name
 # Unix sockets have short paths on every system.
 _LONGEST_SOCKET = 100
 _COPY_S = 0.5
+COPIED_S = 3 * _COPY_S
+"""Seconds after which what was logged has been copied."""
 
 
 def settle(config: NodeConfig) -> NodeConfig:

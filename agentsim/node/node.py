@@ -62,7 +62,8 @@ class Node:
     Attributes:
         ended: set when the node is to end: it was told to, or its lease has run out.
         lease: held while the orchestrator is connected.
-        forsaken: whether its lease has run out.
+        forsaken: whether nobody is left who would take its logs: its lease has run out, or its
+            starter has gone before it knew of it.
     """
 
     def __init__(

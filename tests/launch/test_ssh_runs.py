@@ -25,11 +25,11 @@ from whole_runs import ROOT, table
 THINKS = {"backend": "dummy", "think_s": 4, "jitter_s": 0}
 
 
-def nothing_left(bed, *, home: list[str] | None = None) -> None:
+def nothing_left(bed) -> None:
     """No files beside the (empty) working folder; the fixture looks at processes."""
     for host in bed.hosts:
         assert tree(host.tmp) == []
-        assert tree(host.home) == ([".agentsim"] if home is None else home)
+        assert tree(host.home) in ([], [".agentsim"])
 
 
 @pytest.mark.slow
@@ -93,6 +93,32 @@ def test_the_run_goes_on_when_the_clients_of_ssh_are_killed(program, scenario, s
     assert process.returncode == 0, err
     program.run("run", file, "--out", "one", "--quiet", timeout_s=PATIENCE_S)
     assert table(program.folder / "R") == table(program.folder / "one")
+    nothing_left(ssh_hosts)
+
+
+PHASES = {
+    "looking at hosts": "agentsim--",
+    "starting nodes": "-m agentsim.node",
+    "starting workers": "agentsim.worker",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_when_a_start_is_interrupted(
+    program, scenario, ssh_hosts, phase, number
+) -> None:
+    hosts = ssh_hosts.hostfile(program.folder / "h.yaml", workers=2, minimum_hosts=1)
+    process = program.begin("run", scenario(model=THINKS), "--hosts", hosts, "--out", "R")
+    there = program.wait_for(lambda: program.processes(PHASES[phase]), PATIENCE_S)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert there
+    assert process.returncode == (130 if number == signal.SIGINT else -number), err
+    assert "Traceback" not in err
+    program.assert_nothing_left(90)
     nothing_left(ssh_hosts)
 
 
