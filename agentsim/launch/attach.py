@@ -14,7 +14,7 @@ from agentsim.errors import AgentsimError, LaunchError
 from agentsim.launch.control import ANSWER_S, NoAnswer, Owner
 from agentsim.launch.registry import StayingNode, registry
 from agentsim.rpc.identity import Identity
-from agentsim.rpc.staying import Carried, EndRun, Here, Opened, OpenRun
+from agentsim.rpc.staying import Carried, EndRun, Here, Logs, Opened, OpenRun, TakeLogs
 from agentsim.version import __version__
 
 _log = logging.getLogger(__name__)
@@ -30,6 +30,8 @@ class AttachedNode:
     run_id: str
     node: StayingNode
     owner: Owner
+    log_dir: Path
+    index: int
     identity: Identity | None = None
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -44,10 +46,24 @@ class AttachedNode:
             return
         try:
             await self.owner.tell(self.node, EndRun(self.run_id), Carried, grace_s + ANSWER_S)
+            if not self.node.local:
+                taken = await self.owner.tell(self.node, TakeLogs(self.run_id), Logs)
+                await asyncio.to_thread(self._write, taken)
         except AgentsimError as error:
             # Its lease ends it.
             _log.warning("the run could not be ended at %s: %s", self.host, error)
         self.gone.set()
+
+    def _write(self, taken: Logs) -> None:
+        """Put a host's logs of the run beside those of other hosts."""
+        for name, data in taken.files.items():
+            # Workers are numbered over all hosts; other logs get the host's place.
+            own = name.startswith("worker-")
+            path = self.log_dir / (Path(name).name if own else f"node-{self.index}-{name}")
+            try:
+                path.write_bytes(data)
+            except OSError as error:
+                _log.warning("%s: cannot be written: %s", path, error.strerror)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +90,13 @@ class AttachLauncher:
         """See `Launcher.start`."""
         node = self._node(host, index)
         log_dir = self.log_dir.absolute()
+        # A run is called like its directory; what has none, like the folder of its logs.
+        directory = log_dir.parent if log_dir.name == "logs" else log_dir
         command = OpenRun(
             run_id=secrets.token_hex(8),
-            name=log_dir.parent.name,
+            name=directory.name,
             version=__version__,
-            directory=str(log_dir.parent),
+            directory=str(directory),
             log_dir=str(log_dir) if node.local else "",
             folder=str(Path.cwd()) if node.local else "",
             api_keys=dict(self.api_keys),
@@ -93,9 +111,17 @@ class AttachLauncher:
             raise LaunchError(
                 f"{error}; to see all hosts: agentsim cluster status --name {self.cluster}"
             ) from None
-        log = node.log if node.local else opened.log_dir
-        shown = self.owner.shown_to(node)
-        return AttachedNode(host, node.target, log, command.run_id, node, self.owner, shown)
+        return AttachedNode(
+            host=host,
+            target=node.target,
+            log=node.log if node.local else f"{host}:{opened.log_dir}",
+            run_id=command.run_id,
+            node=node,
+            owner=self.owner,
+            log_dir=log_dir,
+            index=index,
+            identity=self.owner.shown_to(node),
+        )
 
     def _node(self, host: str, index: int) -> StayingNode:
         """The node of a host: the one at this place, where several have its name."""

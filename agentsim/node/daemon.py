@@ -10,6 +10,7 @@ import logging
 import re
 import shutil
 import time
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +37,7 @@ from agentsim.rpc.staying import (
     EndRun,
     Here,
     LogPart,
+    Logs,
     NodeReport,
     Opened,
     OpenRun,
@@ -43,12 +45,17 @@ from agentsim.rpc.staying import (
     Refused,
     Renew,
     Status,
+    TakeLogs,
     read_command,
 )
 from agentsim.version import __version__
 
 _log = logging.getLogger(__name__)
 _LOG_PART_BYTES = 256 * 1024
+# Of a run's logs so many are given away, which keeps a message within its bounds.
+_MOST_LOGS = 128
+# Logs of so many runs are kept when nobody has taken them.
+_KEPT_LOGS = 20
 # How long an orchestrator has to leave by itself when its run is ended at the node.
 _LEAVE_S = 3.0
 _RUN_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
@@ -76,6 +83,7 @@ class Daemon:
         self._runs: dict[str, Run] = {}
         self._door = Door(self._find)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._logs: deque[Path] = deque()
         self._draining = False
         self._idle_from_s = time.monotonic()
         self._idle = asyncio.get_running_loop().call_later(config.stay.idle_s, self._end_idle)
@@ -152,6 +160,8 @@ class Daemon:
                     return Carried("takes no new runs" if command.on else "takes new runs")
                 case ReadLog():
                     return self._read_log(command.offset)
+                case TakeLogs():
+                    return await asyncio.to_thread(self._take_logs, command.run_id)
                 case Renew():
                     return self._renew(command)
                 case EndNode():
@@ -316,6 +326,18 @@ class Daemon:
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from error
 
+    def _take_logs(self, run_id: str) -> Logs:
+        """The logs that a run has left in a folder of this node's; they go."""
+        if not _RUN_ID.fullmatch(run_id) or run_id in self._runs:
+            raise LaunchError(f"run {run_id[:64]!r} goes on, or is no name")
+        folder, files = Path(self._config.log_dir) / run_id, {}
+        for path in sorted(folder.glob("*.log"))[:_MOST_LOGS]:
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - _LOG_PART_BYTES))
+                files[path.name] = file.read(_LOG_PART_BYTES)
+        shutil.rmtree(folder, ignore_errors=True)
+        return Logs(files)
+
     # --- life
 
     async def _host(self, run: Run) -> None:
@@ -325,6 +347,7 @@ class Daemon:
             await run.node.stop()
         finally:
             shutil.rmtree(run.folder, ignore_errors=True)
+            self._forget_logs(run.run_id)
             del self._runs[run.run_id]
             run.gone.set()
             _log.info("run %s (%s) has ended", run.name, run.run_id)
@@ -332,6 +355,12 @@ class Daemon:
                 self._idle_from_s = time.monotonic()
                 loop = asyncio.get_running_loop()
                 self._idle = loop.call_later(self._stay.idle_s, self._end_idle)
+
+    def _forget_logs(self, run_id: str) -> None:
+        """Of logs that nobody takes, keep those of the last runs."""
+        self._logs.append(Path(self._config.log_dir) / run_id)
+        if len(self._logs) > _KEPT_LOGS:
+            shutil.rmtree(self._logs.popleft(), ignore_errors=True)
 
     def _end_idle(self) -> None:
         _log.info("no run for %.0f s: this node ends", self._stay.idle_s)

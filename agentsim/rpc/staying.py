@@ -96,6 +96,16 @@ class ReadLog(Struct, frozen=True, tag=True):
     offset: int = 0
 
 
+class TakeLogs(Struct, frozen=True, tag=True):
+    """Give the logs of a run that has ended here, and keep them no longer; the answer is `Logs`.
+
+    Attributes:
+        run_id: of a run whose workers logged where the node chose.
+    """
+
+    run_id: str
+
+
 class Renew(Struct, frozen=True, tag=True):
     """Show this identity to whoever connects from now on."""
 
@@ -106,7 +116,7 @@ class EndNode(Struct, frozen=True, tag=True):
     """End the node, its runs and its model servers."""
 
 
-Command = OpenRun | EndRun | Here | Status | Drain | ReadLog | Renew | EndNode
+Command = OpenRun | EndRun | Here | Status | Drain | ReadLog | TakeLogs | Renew | EndNode
 
 
 # --- answers
@@ -152,6 +162,12 @@ class LogPart(Struct, frozen=True, tag=True):
 
     data: bytes
     end: int
+
+
+class Logs(Struct, frozen=True, tag=True):
+    """The ends of logs, by file name."""
+
+    files: dict[str, bytes]
 
 
 class WorkerReport(Struct, frozen=True):
@@ -262,7 +278,7 @@ class NodeReport(Struct, frozen=True, tag=True):
     certificate_until: str = ""
 
 
-Answer = Refused | Carried | Opened | LogPart | NodeReport
+Answer = Refused | Carried | Opened | LogPart | Logs | NodeReport
 
 _commands: msgspec.msgpack.Decoder[Command] = msgspec.msgpack.Decoder(Command)
 _answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)

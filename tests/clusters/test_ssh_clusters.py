@@ -36,6 +36,8 @@ def test_nodes_stay_on_hosts_and_leave_nothing(
             timeout_s=240,
         )
     assert table(tmp_path / "first") == table(tmp_path / "second")
+    workers = [f"worker-{worker}.log" for worker in range(4)]
+    assert [path.name for path in sorted((tmp_path / "first" / "logs").glob("w*"))] == workers
     report = lab.status()
     assert [host["hostname"] for host in report["hosts"]] == ssh_hosts.names
     assert {len(host["runs"]) for host in report["hosts"]} == {0}

@@ -28,6 +28,7 @@ from agentsim.rpc.staying import (
     EndNode,
     EndRun,
     LogPart,
+    Logs,
     NodeReport,
     Opened,
     OpenRun,
@@ -35,6 +36,7 @@ from agentsim.rpc.staying import (
     Refused,
     Status,
     Stay,
+    TakeLogs,
     read_answer,
 )
 from agentsim.testing import FakeModelServer, Mode
@@ -148,6 +150,10 @@ async def message(link: MemoryLink, type: type[Any]) -> Any:
         assert envelope is not None
         if envelope.kind in (Kind.READY, Kind.FAILED, Kind.COMPLETIONS):
             return decode(envelope.body, type)
+
+
+def write(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
 
 
 @pytest.fixture
@@ -347,6 +353,19 @@ async def test_files_of_models_are_named_from_where_the_run_is(
     assert isinstance(await bed.open("farther"), Opened)
     failure = await message(await bed.start("farther", llama(name="models/a.gguf")), Failure)
     assert (failure.kind, "name the file in full" in failure.message) == ("UserError", True)
+
+
+async def test_logs_of_a_run_are_taken_once(bed: Bed) -> None:
+    opened = await bed.open("one")
+    assert isinstance(opened, Opened)
+    write(Path(opened.log_dir, "worker-0.log"), b"x" * 2**20)
+    assert isinstance(await bed.tell(TakeLogs("one")), Refused)  # it goes on
+    await bed.tell(EndRun("one"))
+    taken = await bed.tell(TakeLogs("one"))
+    assert isinstance(taken, Logs)
+    assert {name: len(data) for name, data in taken.files.items()} == {"worker-0.log": 2**18}
+    assert await bed.tell(TakeLogs("one")) == Logs({})
+    assert isinstance(await bed.tell(TakeLogs("../logs")), Refused)
 
 
 async def test_the_log_is_read_in_parts(bed: Bed, tmp_path: Path) -> None:
