@@ -56,7 +56,8 @@ def bench_dummy(
         agents, rounds, workers, think_s, jitter_s, repeats
         startup            from the start of the program until its workers are ready; the imports
                            of all processes are here, and in `total`, and nowhere else
-        create             until the agents are there
+        create             until the agents are there; players are numbers in columns, which come
+                           with the first question: for them, until workers know the game
         rounds             all rounds; of players with the journal, and all rows in Parquet
         end                the summary, and ending all processes
         total              the whole program

@@ -6,7 +6,7 @@ it, and knows nothing of workers.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,12 +198,14 @@ class Course:
     def open(self, session: int) -> Iterator[tuple[Board, list[Observation]]]:
         """Open rounds that are not full, each with what it was told."""
         told = self._sessions[session]
+        by_market: defaultdict[tuple[int, int], list[Observation]] = defaultdict(list)
+        for round, observations in told.observations.items():
+            for observation in observations:
+                market = observation.group - 1 if told.grouping.separate else 0
+                by_market[round, market].append(observation)
         for board in self._rounds.open(session):
             if not board.settling:
-                observations = told.observations[board.round]
-                if told.grouping.separate:
-                    observations = [o for o in observations if o.group == board.market + 1]
-                yield board, observations
+                yield board, by_market[board.round, board.market]
 
     def past(self, session: int) -> Iterator[tuple[list[Observation], RecordedAttempts]]:
         """Rounds of markets that go on, in order: what was told, and their attempts.
