@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from agentsim.config import Hostfile, Loaded, LoadedSweep, LoadedWorkflow
     from agentsim.plan.forecast import Forecast
 
+_MOST_CELLS = 50
+
 
 def plan(
     file: File,
@@ -114,8 +116,10 @@ def _sweep(loaded: LoadedSweep) -> tuple[dict[str, Any], str]:
     actions = sum(one.actions or 0 for one in comings)
     lines = [f"{loaded.name}: {count(len(comings))} runs one after the other"]
     lines += [f"  {count(actions)} actions in all"] if actions else []
-    for cell, coming in zip(loaded.cells, comings, strict=True):
+    for cell, coming in zip(loaded.cells[:_MOST_CELLS], comings, strict=False):
         lines.append(f"  {cell.number}  {cell.words}{_asked(coming)}")
+    if len(comings) > _MOST_CELLS:
+        lines.append(f"  ... and {len(comings) - _MOST_CELLS:,} more")
     text = "\n".join([*lines, "", "the first cell", ""])
     data = {
         "name": loaded.name,

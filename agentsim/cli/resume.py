@@ -13,7 +13,9 @@ from agentsim.cli.flags import Cluster, hosts_of, overrides
 
 
 def resume(
-    run: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
+    run: Annotated[
+        Path, typer.Argument(help="The directory of a run or a sweep.", show_default=False)
+    ],
     hosts: Annotated[Path | None, typer.Option(help="Another hostfile.")] = None,
     cluster: Cluster = None,
     workers: Annotated[int | None, typer.Option(help="Worker processes on each host.")] = None,

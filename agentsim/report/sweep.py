@@ -19,6 +19,7 @@ _WIDTH = 80
 _INDENT = (0, 0, 0, 2)
 _REASON = 200
 _GAP = 2
+_MOST_CELLS = 100
 
 Data = Mapping[str, Any]
 
@@ -38,7 +39,11 @@ def render_sweep(contents: Data, *, path: Path) -> RenderableType:
         (whole["state"], "bold green" if good else "bold red"),
         f", {progress(whole['states'])}",
     )
-    blocks = [*_table(contents), Text(), *_failures(cells), *_files(cells, path)]
+    shown, more = cells[:_MOST_CELLS], len(cells) - _MOST_CELLS
+    blocks = [*_table({**contents, "cells": shown})]
+    if more > 0:
+        blocks.append(Text(f"... and {count(more)} cells more; sweep.csv has all", "dim"))
+    blocks += [Text(), *_failures(cells), *_files(cells, path)]
     return Group(title, Text(), *(Padding(block, _INDENT) for block in blocks))
 
 
