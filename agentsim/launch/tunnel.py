@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import logging
 import shutil
+import ssl
 import tempfile
 from pathlib import Path
 
 from agentsim.errors import LaunchError
 from agentsim.launch.connection import Connection, kill
+from agentsim.rpc.identity import NODE_NAME
 
 _log = logging.getLogger(__name__)
 _FIRST_PAUSE_S = 0.5
@@ -55,11 +57,34 @@ class Tunnel:
                     await asyncio.sleep(0.02)
         except TimeoutError:
             pass
+        host = self._connection.host.address
         if not self._near.exists():
             kill(process)
-            host = self._connection.host.address
             raise LaunchError(f"the tunnel to {host} does not open; ssh says why in {self._log}")
+        if not await self._leads_somewhere(timeout_s):
+            kill(process)
+            raise LaunchError(
+                f"the ssh server of {host} lets no tunnel through; AllowStreamLocalForwarding and "
+                "DisableForwarding of its configuration say so. Without it, open a port and say "
+                "`transport: direct`"
+            )
         self._keeping = asyncio.ensure_future(self._keep(process))
+
+    async def _leads_somewhere(self, timeout_s: float) -> bool:
+        """Whether a server of TLS answers; ssh takes connections for which there is no way."""
+        hello, context = ssl.MemoryBIO(), ssl.create_default_context()
+        handshake = context.wrap_bio(ssl.MemoryBIO(), hello, server_hostname=NODE_NAME)
+        with contextlib.suppress(ssl.SSLWantReadError):
+            handshake.do_handshake()
+        try:
+            async with asyncio.timeout(timeout_s):
+                reader, writer = await asyncio.open_unix_connection(self._near)
+                writer.write(hello.read())
+                found = await reader.read(1)
+                writer.close()
+        except (OSError, TimeoutError):
+            return False
+        return bool(found)
 
     async def close(self) -> None:
         """Close it; harmless when it was never open."""

@@ -172,6 +172,10 @@ class SshHosts:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    def inside(self, name: str, *command: str) -> None:
+        """Run a command in a host's namespace, without ssh."""
+        _run("ip", "netns", "exec", self[name].namespace, *command)
+
     def configure(self, name: str, *lines: str) -> None:
         """Start a host's sshd anew with further lines of configuration, which come first."""
         host = self[name]

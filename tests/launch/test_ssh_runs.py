@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import ssl
+import subprocess
 import time
 
 import pytest
@@ -94,6 +95,73 @@ def test_the_run_goes_on_when_the_clients_of_ssh_are_killed(program, scenario, s
     program.run("run", file, "--out", "one", "--quiet", timeout_s=PATIENCE_S)
     assert table(program.folder / "R") == table(program.folder / "one")
     nothing_left(ssh_hosts)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_tunnel_that_ends_is_made_again(program, scenario, ssh_hosts) -> None:
+    file = scenario(model=THINKS, agents=40)
+    hosts = ssh_hosts.hostfile(program.folder / "h.yaml", transport="tunnel")
+    process = program.begin("run", file, "--hosts", hosts, "--out", "R", "--quiet")
+    reach_play(program)
+    tunnels = program.processes("ssh -T", "-L")
+    assert len(tunnels) == 4
+    for pid in tunnels:
+        os.kill(pid, signal.SIGKILL)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, err
+    assert "given up" not in err
+    assert len(table(program.folder / "R")) == 80
+    nothing_left(ssh_hosts)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_server_that_lets_no_tunnel_through_is_told_of(program, scenario, ssh_hosts) -> None:
+    hosts = ssh_hosts.hostfile(program.folder / "h.yaml", transport="tunnel")
+    ssh_hosts.configure("node3", "DisableForwarding yes")
+    try:
+        _, err = program.run(
+            *("run", scenario(), "--hosts", hosts, "--out", "R", "--quiet"),
+            code=1,
+            timeout_s=PATIENCE_S,
+        )
+    finally:
+        ssh_hosts.configure("node3")
+    assert "the ssh server of node3 lets no tunnel through" in err
+    nothing_left(ssh_hosts)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("transport", ["direct", "tunnel"])
+def test_connections_that_are_shared_stay_the_users(
+    program, scenario, ssh_hosts, transport
+) -> None:
+    path = program.folder / "cm"
+    sharing = ["ControlMaster=auto", f"ControlPath={path}-%n", "ControlPersist=20"]
+    fields = {"ssh": {"options": sharing}, "transport": transport}
+    hosts = ssh_hosts.hostfile(program.folder / "h.yaml", **fields)
+    run = ("run", scenario(), "--hosts", hosts, "--out", "R", "--quiet")
+    program.run(*run, timeout_s=PATIENCE_S)
+    assert len(table(program.folder / "R")) == 20
+    for name in ssh_hosts.names:
+        config = ["-F", str(ssh_hosts.config), "-o", f"ControlPath={path}-%n"]
+        ended = subprocess.run(
+            ["ssh", *config, "-O", "exit", name], capture_output=True, check=False
+        )
+        assert ended.returncode == 0, ended.stderr
+    nothing_left(ssh_hosts)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_hosts_without_ipv6_are_reached(program, scenario, ssh_hosts) -> None:
+    for host in ssh_hosts.hosts:
+        ssh_hosts.inside(host.name, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1")
+    hosts = ssh_hosts.hostfile(program.folder / "h.yaml")
+    program.run("run", scenario(), "--hosts", hosts, "--out", "R", "--quiet", timeout_s=PATIENCE_S)
+    assert len(table(program.folder / "R")) == 20
 
 
 PHASES = {
