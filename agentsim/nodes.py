@@ -415,6 +415,7 @@ class Nodes:
 
     async def _close_node(self, node: Peer) -> None:
         if not node.lost:
+            node.connection.leaving = True
             with contextlib.suppress(WireError):
                 envelope = Envelope(Kind.LEAVE, NODE, ORCHESTRATOR, b"")
                 await node.connection.wire.send(envelope, urgent=True)

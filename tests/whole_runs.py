@@ -85,6 +85,11 @@ class Program:
             time.sleep(0.02)
         return value
 
+    def reach_play(self, run: str = "R", timeout_s: float = 60) -> None:
+        """Wait until a run has all of its workers and places its agents."""
+        log = self.folder / run / "logs" / "orchestrator.log"
+        self.wait_for(lambda: log.exists() and '"placing ' in log.read_text(), timeout_s)
+
     def assert_nothing_left(self, timeout_s: float = 15) -> None:
         """Every process that came of this program has ended, or ends in time."""
         self.wait_for(lambda: not self.processes(), timeout_s)

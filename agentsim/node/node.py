@@ -13,6 +13,7 @@ import msgspec
 
 from agentsim.config.models import AnsweringModel
 from agentsim.errors import AgentsimError, LaunchError
+from agentsim.node.door import RefusedError
 from agentsim.node.home import where_logs_come
 from agentsim.node.models import Models
 from agentsim.node.servers import Servers
@@ -112,9 +113,12 @@ class Node:
         """Go on with the orchestrator over this stream, until it breaks.
 
         Raises:
+            RefusedError: the node is ending.
             WireError: it broke at once, or a later one is here already.
         """
         async with self._joining:
+            if self.ended.is_set():
+                raise RefusedError("this node is ending")
             if join.connection <= self._connection:
                 raise WireError(f"connection {join.connection} came after {self._connection}")
             self._connection = join.connection

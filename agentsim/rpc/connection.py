@@ -20,6 +20,8 @@ _log = logging.getLogger(__name__)
 _JOIN_TIMEOUT_S = 10.0
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 1.0
+# A connection that broke earlier than this was no good one: the next one is waited for longer.
+_GOOD_S = 2.0
 
 
 class JoinRefused(Exception):
@@ -36,6 +38,7 @@ class Connection:
         on_pulse: is given each pulse while the data stream is joined too.
 
     Attributes:
+        leaving: set when the node was told to end: then no further connection is made.
         wire: what is said to the node and comes from it, over whatever connection.
         trouble: why there is no connection at the moment; empty when there is one.
     """
@@ -43,6 +46,7 @@ class Connection:
     def __init__(
         self, client: Client, *, run_id: str, epoch: int, on_pulse: Callable[[Pulse], None]
     ) -> None:
+        self.leaving = False
         self.wire = Resumable()
         self.trouble = "not connected yet"
         self._client = client
@@ -53,20 +57,23 @@ class Connection:
         self._known = False
 
     async def run(self) -> None:
-        """Connect, and connect again, without end.
+        """Connect, and connect again, until the node is left.
 
         Raises:
             JoinRefused: the node serves somebody else, or was started anew.
         """
+        loop = asyncio.get_running_loop()
         pause_s = _FIRST_PAUSE_S
-        while True:
+        while not self.leaving:
             try:
                 link, received = await self._join()
             except WireError as error:
                 self.trouble = str(error)
             else:
+                began_s = loop.time()
                 await self._go_on(link, received)
-                pause_s = _FIRST_PAUSE_S
+                if loop.time() - began_s > _GOOD_S:
+                    pause_s = _FIRST_PAUSE_S
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 

@@ -17,9 +17,7 @@ def reach(program, process, phase: str) -> None:
     if phase == "starting":
         program.wait_for(lambda: program.processes("agentsim.node"))
         return
-    manifest = program.folder / "R" / "manifest.json"
-    # It is noted once all workers are connected.
-    program.wait_for(lambda: manifest.exists() and "reply_format" in manifest.read_text())
+    program.reach_play()
 
 
 @pytest.mark.parametrize("phase", PHASES)
@@ -46,7 +44,7 @@ def test_nothing_is_left_when_the_orchestrator_is_killed(program, scenario, phas
 
 
 def test_the_run_fails_and_names_the_victim_when_the_only_node_is_killed(program, scenario) -> None:
-    process = program.begin("run", scenario(model=SLOW_DUMMY), "--out", "R")
+    process = program.begin("run", scenario(model=SLOW_DUMMY, limits={"restarts": 0}), "--out", "R")
     reach(program, process, "playing")
     os.kill(program.processes("agentsim.node")[0], signal.SIGKILL)
     _, err = process.communicate(timeout=30)

@@ -95,8 +95,7 @@ def test_agents_go_on_in_another_worker_when_theirs_is_killed(program, scenario,
 def test_the_run_ends_when_more_workers_are_lost_than_may_be(program, scenario) -> None:
     file = scenario(agents=20, model={"backend": "dummy", "think_s": 60}, limits={"restarts": 0})
     process = program.begin("run", file, "--out", "R")
-    manifest = program.folder / "R" / "manifest.json"
-    program.wait_for(lambda: manifest.exists() and "reply_format" in manifest.read_text())
+    program.reach_play()
     os.kill(program.processes("agentsim.worker")[0], signal.SIGKILL)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 1, err

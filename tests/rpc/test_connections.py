@@ -173,6 +173,23 @@ async def test_the_trouble_is_named_while_there_is_one() -> None:
         await until(lambda: b.pulses > before)
 
 
+async def test_a_node_that_was_told_to_end_is_not_joined_again() -> None:
+    async with bed() as b:
+        await until(lambda: b.connection.trouble == "")
+        b.connection.leaving = True
+        await b.echo.wire.close()
+        await until(lambda: b.connection.trouble != "")
+        await asyncio.sleep(0.5)
+        assert len(b.echo.joins) == 1
+
+
+async def test_a_node_that_ends_each_connection_at_once_is_not_asked_without_pause() -> None:
+    async with bed() as b:
+        await b.echo.wire.close()
+        await asyncio.sleep(1.5)
+        assert 1 <= len(b.echo.joins) <= 5
+
+
 async def test_who_is_refused_does_not_try_again() -> None:
     async def find(join: Join) -> Echo:
         raise RefusedError("no such run here")
