@@ -92,7 +92,7 @@ def _sweep(
         return resume_sweep(resume, retry_failed=False, quiet=quiet, json=json, asked=loaded)
     path = out or default_path(loaded.name, datetime.now())
     directory = begin(loaded, path, asked, _command())
-    return play_sweep(loaded, directory, command=_command(), quiet=quiet, json=json)
+    return play_sweep(loaded, directory, quiet=quiet, json=json)
 
 
 def go_on(

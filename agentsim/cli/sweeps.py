@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +26,6 @@ def play_sweep(
     loaded: LoadedSweep,
     directory: SweepDirectory,
     *,
-    command: str,
     quiet: bool,
     json: bool,
     retry_failed: bool = False,
@@ -38,7 +36,7 @@ def play_sweep(
         AgentsimError: it could not be played at all.
     """
     screen = CellsOnScreen(len(loaded.cells), None if quiet or json else Console(stderr=True))
-    work = run_sweep(loaded, directory, screen, retry_failed=retry_failed, command=command)
+    work = run_sweep(loaded, directory, screen, retry_failed=retry_failed)
     code = uvloop.run(until_signal(work))
     contents = read_json(directory.summary)
     if code:
@@ -88,7 +86,6 @@ def resume_sweep(
     return play_sweep(
         loaded,
         directory,
-        command=shlex.join(["agentsim", *sys.argv[1:]]),
         quiet=quiet,
         json=json,
         retry_failed=retry_failed,

@@ -170,6 +170,8 @@ def _load_sweep(
         if one is not None and not own.findings:
             own_values = (f"{item.key}={item.written}" for item in cell.settings)
             one = replace(one, overrides=(*_written(overrides), *own_values))
+            changed = (*_written(overrides), *(f"{s.key}={s.written}" for s in cell.settings))
+            one = replace(one, overrides=changed)
             loaded.append(LoadedCell(cell.number, cell.settings, one))
     reading.add(_of_cells(wrong, len(cells), sweep.lines(root)))
     if reading.findings or not loaded:

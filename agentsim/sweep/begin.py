@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +15,7 @@ from typing import Any
 from agentsim import personas
 from agentsim.config import Loaded, LoadedCell, LoadedSweep, LoadedWorkflow, Override, load_runs
 from agentsim.config.models import LANGUAGE_MODELS, AnsweringModel
+from agentsim.config.sweep import KEY
 from agentsim.errors import UserError
 from agentsim.games import GAMES
 from agentsim.results.sweep import Asked, Cell, Sweep, SweepDirectory, directory_name, make_sweep
@@ -130,6 +134,30 @@ def record(cell: LoadedCell) -> Cell:
         scenario=_scenario(loaded),
         people=_people(loaded),
     )
+
+
+def command_of(asked: Asked, cell: LoadedCell) -> str:
+    """What plays one cell alone, as a shell would take it."""
+    words = ["agentsim", "run", asked.file]
+    for key, text, flag in asked.overrides:
+        words += ["--set", f"{key}={text}"] if flag == "--set" else [flag, text]
+    if asked.hosts is not None:
+        words += ["--hosts", asked.hosts]
+    if asked.workers is not None:
+        words += ["--workers", str(asked.workers)]
+    words += ["--set", f"{KEY}={{}}"]
+    for setting in cell.settings:
+        words += ["--set", f"{setting.key}={_as_yaml(setting.value)}"]
+    return shlex.join(words)
+
+
+def _as_yaml(value: Any) -> str:
+    """A value as YAML that is read as the same value: JSON, but for plain words."""
+    plain = isinstance(value, str) and re.fullmatch(r"[a-z]\w*", value)
+    return str(value) if plain and value not in _NO_WORDS else json.dumps(value)
+
+
+_NO_WORDS = ("true", "false", "null")
 
 
 def api_keys(loaded: LoadedSweep) -> dict[str, str]:

@@ -18,7 +18,7 @@ from agentsim.results import RunDirectory
 from agentsim.results.sweep import Cell, State, SweepDirectory
 from agentsim.results.sweep_table import row, write_table
 from agentsim.run import run
-from agentsim.sweep.begin import api_keys
+from agentsim.sweep.begin import api_keys, command_of
 from agentsim.sweep.people import SharedPeople
 from agentsim.workflow.pipeline import run_workflow
 
@@ -42,7 +42,6 @@ async def run_sweep(
     screen: Screen,
     *,
     retry_failed: bool = False,
-    command: str = "",
 ) -> None:
     """Play what is not finished of a sweep, and write its table.
 
@@ -53,7 +52,6 @@ async def run_sweep(
         directory: was made before; see `begin`.
         screen: shows how it goes.
         retry_failed: whether cells that failed before are tried again.
-        command: what the user asked for, for the runs' manifests.
 
     Raises:
         UserError: a key is missing.
@@ -63,7 +61,7 @@ async def run_sweep(
     """
     keys = api_keys(loaded)
     with directory.held():
-        runner = _Runner(loaded, directory, screen, command)
+        runner = _Runner(loaded, directory, screen)
         try:
             async with _Nodes(directory.logs, keys) as nodes:
                 for cell in loaded.cells:
@@ -79,13 +77,10 @@ async def run_sweep(
 class _Runner:
     """Plays cells and keeps sweep.json."""
 
-    def __init__(
-        self, loaded: LoadedSweep, directory: SweepDirectory, screen: Screen, command: str
-    ) -> None:
+    def __init__(self, loaded: LoadedSweep, directory: SweepDirectory, screen: Screen) -> None:
         self._directory = directory
         self._sweep = directory.read(held=True)
         self._screen = screen
-        self._command = command
         self._people = SharedPeople(directory, loaded)
 
     def wants(self, number: int, *, retry_failed: bool) -> bool:
@@ -96,16 +91,15 @@ class _Runner:
     async def play(self, cell: LoadedCell, nodes: _Nodes) -> None:
         """Play one cell; that it failed is noted, not raised."""
         path, resume = self._begin(cell)
+        command = command_of(self._sweep.asked, cell)
         try:
             launcher = await nodes.launcher(cell.loaded.hostfile)
             loaded = await self._people.given_to(cell, lambda: self._screen.people(cell), launcher)
             with self._screen.cell(cell) as observer:
                 if isinstance(loaded, LoadedWorkflow):
-                    await run_workflow(loaded, path, observer, self._command, launcher=launcher)
+                    await run_workflow(loaded, path, observer, command, launcher=launcher)
                 else:
-                    await run(
-                        loaded, path, observer, self._command, launcher=launcher, resume=resume
-                    )
+                    await run(loaded, path, observer, command, launcher=launcher, resume=resume)
         except (asyncio.CancelledError, KeyboardInterrupt, DiskFull):
             self._end(cell.number, "interrupted")
             raise

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from pathlib import Path
 
 import pytest
 from sweep_samples import Stand, begun, play, read, stand_in
 
+from agentsim.config import load_any, split_set
 from agentsim.errors import ConfigError, DiskFull, ModelError, ResultsError, UserError
-from agentsim.results.sweep import SweepDirectory
+from agentsim.games import GAMES
+from agentsim.results.sweep import Asked, SweepDirectory
 from agentsim.sweep import Changes, read_again, refuse_other
+from agentsim.sweep.begin import command_of
 
 
 @pytest.fixture
@@ -209,3 +213,26 @@ def test_hosts_and_limits_may_be_others(tmp_path: Path, monkeypatch: pytest.Monk
         read_again(directory, sweep, Changes((("rounds", "20", "--set"),)))
     with pytest.raises(ConfigError):
         read_again(directory, sweep, Changes((("limits.tokens", "no", "--set"),)))
+
+
+def test_a_cell_alone_can_be_asked_for_again(tmp_path: Path) -> None:
+    sweep = "[{game.target: 1/2 * mean, model: {backend: level_k}}, {name: 'true'}]"
+    first, second = read(tmp_path, sweep).cells
+    asked = Asked(
+        folder="/",
+        file="/a b.yaml",
+        overrides=(("rounds", "3", "--rounds"), ("seed", "4", "--set")),
+        hosts="/h.yaml",
+        workers=2,
+    )
+    words = shlex.split(command_of(asked, first))
+    assert words[:11] == [
+        *("agentsim", "run", "/a b.yaml", "--rounds", "3", "--set", "seed=4"),
+        *("--hosts", "/h.yaml", "--workers", "2"),
+    ]
+    texts = words[12::2]
+    assert words[11::2] == ["--set"] * 3
+    again = load_any(tmp_path / "small.yaml", games=GAMES, overrides=map(split_set, texts))
+    assert again.scenario == first.loaded.scenario
+    assert command_of(asked, second).endswith("""--set 'name="true"'""")
+    assert first.loaded.overrides == ("game.target=1/2 * mean", "model={backend: level_k}")
