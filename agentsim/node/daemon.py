@@ -177,7 +177,7 @@ class Daemon:
         if command.version != __version__:
             raise LaunchError(
                 f"the node is of agentsim {__version__}, the run of {command.version}; end it "
-                f"(agentsim cluster down {self._stay.cluster}) and start it anew"
+                f"(agentsim cluster down --name {self._stay.cluster}) and start it anew"
             )
         if self._draining:
             raise LaunchError(

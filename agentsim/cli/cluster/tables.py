@@ -195,7 +195,7 @@ def _servers(reports: Sequence[tuple[str, NodeReport]]) -> list[str]:
         for host, report in reports
         for server in report.servers
     ]
-    titles = ("model", "host", "state", "asked", "waiting", "tokens/s", "GiB", "up")
+    titles = ("model", "host", "state", "in flight", "waiting", "tokens/s", "GiB", "up")
     return _table(titles, rows, left=3) if rows else []
 
 
