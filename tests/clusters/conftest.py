@@ -29,12 +29,16 @@ class Lab:
         """Of the cluster."""
         return self.state / "agentsim" / "clusters" / "lab"
 
+    def run(self, *args: str | Path, code: int = 0, **options: Any) -> tuple[str, str]:
+        """Run `agentsim`; loaded machines take their time."""
+        return self.program.run(*args, code=code, timeout_s=240, **options)
+
     def up(self, *args: str, hosts: tuple[str, ...] = ("one",), workers: int = 2) -> None:
         path = self.program.folder / "lab.yaml"
         path.write_text(
             yaml.safe_dump({"hosts": [{"address": h, "workers": workers} for h in hosts]})
         )
-        self.program.run("cluster", "up", path, *args)
+        self.run("cluster", "up", path, *args)
 
     def nodes(self) -> list[dict[str, Any]]:
         """As the cluster's file has them."""
@@ -42,7 +46,7 @@ class Lab:
 
     def status(self, code: int = 0) -> dict[str, Any]:
         """Of the cluster; the code is 1 when something is not healthy."""
-        out, _ = self.program.run("cluster", "status", "--json", code=code)
+        out, _ = self.run("cluster", "status", "--json", code=code)
         return json.loads(out)[0]  # type: ignore[no-any-return]
 
     def report(self) -> dict[str, Any]:
@@ -52,7 +56,7 @@ class Lab:
     def down(self) -> str:
         """End it; nothing of it may be left."""
         nodes = self.nodes()
-        out, _ = self.program.run("cluster", "down", "--yes")
+        out, _ = self.run("cluster", "down", "--yes")
         self.program.assert_nothing_left()
         assert not self.folder.exists()
         assert [node["folder"] for node in nodes if Path(node["folder"]).exists()] == []

@@ -21,6 +21,8 @@ from agentsim.nodes import Silence, open_nodes
 from agentsim.plan import RunPlan, place
 from agentsim.rpc.staying import Carried, Drain, NodeReport, Status, Stay
 
+pytestmark = pytest.mark.timeout(600)
+
 HOSTFILE = Hostfile(hosts=[Host(address="one", workers=1)])
 PLAN = RunPlan(place(HOSTFILE), (), sessions_at_once=1, actions=0)
 

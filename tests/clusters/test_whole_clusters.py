@@ -17,6 +17,8 @@ from whole_runs import table
 if TYPE_CHECKING:
     from conftest import Lab  # type: ignore[attr-defined]
 
+pytestmark = pytest.mark.timeout(600)
+
 
 def test_runs_share_nodes_that_stay(lab: Lab, theory: Path, tmp_path: Path) -> None:
     lab.up("--idle", "10m", workers=1)
@@ -24,7 +26,7 @@ def test_runs_share_nodes_that_stay(lab: Lab, theory: Path, tmp_path: Path) -> N
     # They lead sessions of their own: what ends the shell is not for them.
     assert [os.getsid(pid) for pid in pids] == pids
     for name in ("first", "second"):
-        lab.program.run("run", theory, "--cluster", "lab", "--out", tmp_path / name, "--quiet")
+        lab.run("run", theory, "--cluster", "lab", "--out", tmp_path / name, "--quiet")
     assert table(tmp_path / "first") == table(tmp_path / "second")
     assert sorted(lab.program.processes("agentsim.node")) == sorted(pids)
     assert lab.program.processes("agentsim.worker") == []
@@ -37,8 +39,8 @@ def test_runs_share_nodes_that_stay(lab: Lab, theory: Path, tmp_path: Path) -> N
 @pytest.mark.slow
 def test_the_same_table_as_without_a_cluster(lab: Lab, theory: Path, tmp_path: Path) -> None:
     lab.up("--idle", "10m", hosts=("one", "two"))
-    lab.program.run("run", theory, "--cluster", "lab", "--out", tmp_path / "lab", "--quiet")
-    lab.program.run("run", theory, "--out", tmp_path / "alone", "--quiet")
+    lab.run("run", theory, "--cluster", "lab", "--out", tmp_path / "lab", "--quiet")
+    lab.run("run", theory, "--out", tmp_path / "alone", "--quiet")
     assert table(tmp_path / "lab") == table(tmp_path / "alone")
 
 
@@ -49,7 +51,7 @@ def test_a_model_stays_loaded_between_runs(lab: Lab, embedded: Path, tmp_path: P
     servers = []
     for name in ("first", "second"):
         out = tmp_path / name
-        lab.program.run("run", embedded, "--cluster", "lab", "--out", out, "--quiet", timeout_s=300)
+        lab.run("run", embedded, "--cluster", "lab", "--out", out, "--quiet")
         (server,) = lab.report()["servers"]
         servers.append((server["pid"], server["state"]))
     assert servers[0] == servers[1]
@@ -66,7 +68,7 @@ def test_two_runs_at_once(lab: Lab, embedded: Path, tmp_path: Path) -> None:
         for name in ("first", "second")
     ]
     lab.program.wait_for(lambda: len(lab.report()["runs"]) == 2, timeout_s=120)
-    out, _ = lab.program.run("cluster", "agents", "--name", "lab")
+    out, _ = lab.run("cluster", "agents", "--name", "lab")
     assert "first" in out
     for process in begun:
         _, err = process.communicate(timeout=300)
@@ -79,10 +81,10 @@ def test_two_runs_at_once(lab: Lab, embedded: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_run_beyond_the_slots_is_refused_with_the_next_step(lab: Lab, theory: Path) -> None:
     lab.up("--idle", "10m", "--slots", "2", workers=3)
-    _, err = lab.program.run("run", theory, "--cluster", "lab", "--quiet", code=1)
+    _, err = lab.run("run", theory, "--cluster", "lab", "--quiet", code=1)
     assert "one: the node has 2 worker slots, 2 of them free" in err
     assert "--workers" in err
-    lab.program.run("run", theory, "--cluster", "lab", "--workers", "2", "--quiet")
+    lab.run("run", theory, "--cluster", "lab", "--workers", "2", "--quiet")
 
 
 @pytest.mark.slow
@@ -99,9 +101,9 @@ def test_a_run_is_stopped_at_the_nodes_and_ends_in_order(
     lab.program.wait_for(
         lambda: [run for run in lab.report()["runs"] if run["workers"]], timeout_s=120
     )
-    _, refused = lab.program.run("cluster", "down", code=2)
+    _, refused = lab.run("cluster", "down", code=2)
     assert "cluster lab has runs: long" in refused
-    lab.program.run("cluster", "stop", "long")
+    lab.run("cluster", "stop", "long")
     _, err = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "ended by `agentsim cluster stop`" in err
@@ -112,18 +114,18 @@ def test_a_run_is_stopped_at_the_nodes_and_ends_in_order(
 @pytest.mark.slow
 def test_a_drained_host_is_left_out(lab: Lab, theory: Path, tmp_path: Path) -> None:
     lab.up("--idle", "10m", hosts=("one", "two"))
-    lab.program.run("cluster", "drain", "one")
-    lab.program.run("run", theory, "--cluster", "lab", "--out", tmp_path / "run", "--quiet")
+    lab.run("cluster", "drain", "one")
+    lab.run("run", theory, "--cluster", "lab", "--out", tmp_path / "run", "--quiet")
     assert [path.name for path in (tmp_path / "run" / "logs").glob("worker-*.log")]
-    lab.program.run("cluster", "drain", "two")
-    _, err = lab.program.run("run", theory, "--cluster", "lab", "--quiet", code=2)
+    lab.run("cluster", "drain", "two")
+    _, err = lab.run("run", theory, "--cluster", "lab", "--quiet", code=2)
     assert "all of its hosts are drained" in err
-    lab.program.run("cluster", "drain", "one", "--undo")
-    lab.program.run("cluster", "add", "three")
+    lab.run("cluster", "drain", "one", "--undo")
+    lab.run("cluster", "add", "three")
     report = lab.status()
     assert [host["host"] for host in report["hosts"]] == ["one", "two", "three"]
     assert [host["draining"] for host in report["hosts"]] == [False, True, False]
-    lab.program.run("run", theory, "--cluster", "lab", "--quiet")
+    lab.run("run", theory, "--cluster", "lab", "--quiet")
 
 
 @pytest.mark.slow
@@ -134,7 +136,7 @@ def test_an_idle_cluster_ends_by_itself(lab: Lab, theory: Path) -> None:
     assert not folder.exists()
     status = lab.status(code=1)
     assert "has ended: after its idle time" in status["hosts"][0]["problem"]
-    _, err = lab.program.run("run", theory, "--cluster", "lab", "--quiet", code=1)
+    _, err = lab.run("run", theory, "--cluster", "lab", "--quiet", code=1)
     assert "does not answer" in err
     assert "had ended already" in lab.down()
 
@@ -143,7 +145,7 @@ def test_an_idle_cluster_ends_by_itself(lab: Lab, theory: Path) -> None:
 def test_a_node_that_was_killed_leaves_nothing(lab: Lab, embedded: Path) -> None:
     pytest.importorskip("xllamacpp")
     lab.up("--idle", "10m")
-    lab.program.run("run", embedded, "--cluster", "lab", "--quiet", timeout_s=300)
+    lab.run("run", embedded, "--cluster", "lab", "--quiet")
     os.kill(lab.nodes()[0]["pid"], signal.SIGKILL)
     lab.program.assert_nothing_left()  # the model server goes with its node
     assert "had ended already" in lab.down()
@@ -155,7 +157,7 @@ def test_what_fails_to_start_leaves_nothing(lab: Lab, tmp_path: Path) -> None:
     hostfile.write_text("hosts: [{address: one}]\n")
     tmp = tmp_path / ("x" * 100)  # a Unix socket's path cannot be so long
     tmp.mkdir()
-    _, err = lab.program.run("cluster", "up", hostfile, env={"TMPDIR": str(tmp)}, code=1)
+    _, err = lab.run("cluster", "up", hostfile, env={"TMPDIR": str(tmp)}, code=1)
     assert "the node of one did not start" in err
     assert not lab.folder.exists()
     assert list(tmp.iterdir()) == []
@@ -182,7 +184,7 @@ def test_another_user_of_the_machine_gets_nothing(lab: Lab, theory: Path) -> Non
         check=False,
     )
     assert run.stdout == "refused\n", run.stderr
-    lab.program.run("run", theory, "--cluster", "lab", "--quiet")
+    lab.run("run", theory, "--cluster", "lab", "--quiet")
 
 
 @pytest.mark.slow
@@ -198,7 +200,7 @@ def test_a_run_whose_program_was_killed_goes_on_where_it_was(
     process.kill()
     process.communicate()
     # At once: what the killed one has left there gives way, and so do its slots.
-    lab.program.run("resume", out, "--quiet", timeout_s=240)
+    lab.run("resume", out, "--quiet")
     assert len(table(out)) == 20 * 30
     assert lab.report()["runs"] == []
 
@@ -210,7 +212,7 @@ def test_cells_of_a_sweep_are_played_there(
     lab.up("--idle", "10m")
     model = {"backend": "cognitive_hierarchy"}
     file = scenario(name="cells", model=model, sweep={"seed": [1, 2]})
-    lab.program.run("run", file, "--cluster", "lab", "--out", tmp_path / "cells", "--quiet")
-    out, _ = lab.program.run("cluster", "logs", "one")
+    lab.run("run", file, "--cluster", "lab", "--out", tmp_path / "cells", "--quiet")
+    out, _ = lab.run("cluster", "logs", "one")
     assert out.count(" begins") == 2
     assert lab.program.processes("agentsim.node") == [lab.nodes()[0]["pid"]]
