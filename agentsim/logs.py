@@ -11,6 +11,7 @@ Logging never ends a run: lines for which the disk has no room are dropped and c
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import os
 import platform
@@ -22,6 +23,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -131,6 +133,35 @@ def begin(
         for library in _CHATTY:
             logging.getLogger(library).setLevel(max(log.level, logging.WARNING))
     return log
+
+
+def forgive_prints() -> None:
+    """Let `print` never fail: what has no room on the disk is lost, like a log line."""
+    sys.stdout = _forgiving(1)
+    sys.stderr = _forgiving(2)
+
+
+def _forgiving(fd: int) -> io.TextIOWrapper:
+    stream = io.BufferedWriter(_Sink(fd))
+    return io.TextIOWrapper(stream, "utf-8", "backslashreplace", line_buffering=True)
+
+
+class _Sink(io.RawIOBase):
+    """Writes to a descriptor what can be written."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def write(self, data: Any) -> int:
+        with contextlib.suppress(OSError):
+            os.write(self._fd, data)
+        return len(data)
 
 
 def own_settings(path: Path, run_id: str) -> LogSettings:

@@ -173,3 +173,23 @@ logging.getLogger("agentsim").warning("to stderr")
         check=True,
     )
     assert json.loads(done.stderr)["message"] == "to stderr"
+
+
+def test_printing_without_room_is_no_error(tmp_path: Path) -> None:
+    program = """
+import os, resource, sys
+from agentsim import logs
+logs.forgive_prints()
+resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+for number in range(100):
+    print("printed “", number, "." * 90)
+    print("also", file=sys.stderr)
+os._exit(7)
+"""
+    with (tmp_path / "w.log").open("ab") as file:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=file, stderr=file, check=False
+        )
+    assert done.returncode == 7
+    assert (tmp_path / "w.log").stat().st_size == 3000
+    assert "printed “ 0 ." in (tmp_path / "w.log").read_text()

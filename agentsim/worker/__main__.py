@@ -86,5 +86,6 @@ async def _beat(link: StreamLink, host: Host, worker: int, log: logs.Log) -> Non
 
 if __name__ == "__main__":
     settings = msgspec.json.decode(lifeline.first_line(), type=WorkerConfig)
+    logs.forgive_prints()
     lifeline.hold(lambda: None, grace_s=0.0, die_with_parent=True)
     uvloop.run(_main(settings, logs.begin(settings.log, "worker", settings.worker)))

@@ -1,17 +1,22 @@
 """A run directory that cannot be written."""
 
+import asyncio
 import contextlib
 import os
 import resource
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from whole_runs import table
+from whole_runs import ROOT, table
+
+from agentsim.testing import Ask, FakeModelServer
+from agentsim.testing.answers import made_up
 
 
 def test_the_directory_exists(program, scenario) -> None:
@@ -139,6 +144,63 @@ def test_a_run_that_is_interrupted_on_a_full_disk_goes_on_later(program, scenari
     program.run("resume", run, "--quiet", timeout_s=120)
     program.run("run", file, "--out", "undisturbed", "--quiet", timeout_s=120)
     assert table(run) == table(program.folder / "undisturbed")
+
+
+@pytest.fixture
+def counting() -> Iterator[Callable[..., tuple[str, list[Ask]]]]:
+    """Starts a model server in a thread; its address, and what it was asked."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    servers: list[FakeModelServer] = []
+
+    def start(say: Callable[[Ask], str]) -> tuple[str, list[Ask]]:
+        servers.append(FakeModelServer(say))
+        asyncio.run_coroutine_threadsafe(servers[-1].start(), loop).result(20)
+        return servers[-1].base_url, servers[-1].asked
+
+    yield start
+    for server in servers:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(20)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_no_more_is_asked_of_a_model_while_there_is_no_room(
+    program, scenario, disk, counting
+) -> None:
+    """What was asked by then fills the queues between the programs, which are bounded."""
+    agents = 4000
+    url, asked = counting(lambda ask: made_up(ask, structured=True))
+    model = {"backend": "openai", "name": "fake", "base_url": url, "concurrency": 4}
+    file = scenario(agents=agents, rounds=1, model=model)
+    # 32 MiB may wait at a node; with less the queues are full sooner.
+    (program.folder / "sitecustomize.py").write_text(
+        "from agentsim.rpc.resumable import Resumable\n"
+        "Resumable.__init__.__kwdefaults__['bound_bytes'] = 50_000\n"
+    )
+    path = os.pathsep.join([str(program.folder), str(ROOT)])
+    process = program.begin("run", file, "--out", disk.path / "R", env={"PYTHONPATH": path})
+    spoken = Spoken(process)
+    program.wait_for(lambda: len(asked) > 20, 120)
+    disk.fill()
+    program.wait_for(lambda: spoken.has(FULL), 120)
+    seen: list[int] = []
+
+    def stands_still() -> bool:
+        seen.append(len(asked))
+        time.sleep(1)
+        return len(seen) > 10 and seen[-10] == len(asked)
+
+    program.wait_for(stands_still, 200)
+    assert len(asked) < agents / 2, seen
+    disk.free()
+    program.wait_for(lambda: len(asked) > seen[-1] + 100, 60)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130, spoken.lines
 
 
 @pytest.mark.slow
