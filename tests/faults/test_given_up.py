@@ -19,6 +19,8 @@ from agentsim.errors import PeerLost
 from agentsim.launch import LocalLauncher
 from agentsim.nodes import Nodes, open_nodes
 from agentsim.plan import RunPlan, place
+from agentsim.rpc.control import Enrol
+from agentsim.rpc.envelope import Kind
 from agentsim.rpc.silence import Silence, State
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -82,6 +84,22 @@ async def test_a_worker_that_is_stopped_can_be_ended(own, nodes, notices) -> Non
         await asyncio.wait_for(nodes.receive(), 1.0)
     await nodes.spawn(0, [3])
     await until(lambda: len(workers(own)) == 3)
+
+
+@pytest.mark.slow
+async def test_an_end_overtakes_what_waits_for_a_worker_that_takes_nothing(own, nodes) -> None:
+    async def fill() -> None:
+        for _ in range(60):
+            await nodes.send(0, Kind.ENROL, Enrol(1, 0, 1, ["x" * 1_000_000]))
+
+    for pid in workers(own):
+        os.kill(pid, signal.SIGSTOP)
+    filling = asyncio.ensure_future(fill())
+    done, _ = await asyncio.wait({filling}, timeout=3.0)
+    assert not done, "too much waits, and so does the sender"
+    await asyncio.wait_for(nodes.end([0]), 5)
+    await until(lambda: len(workers(own)) == 2)
+    await asyncio.wait_for(filling, 30)
 
 
 @pytest.mark.slow
