@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from agentsim.config.hostfile import Host, Hostfile
 from agentsim.errors import AgentsimError, LaunchError
+from agentsim.launch.base import UNKNOWN_STATUS
 from agentsim.launch.control import ANSWER_S, NoAnswer, Owner
 from agentsim.launch.registry import StayingNode, registry
 from agentsim.rpc.identity import Identity
@@ -18,6 +22,8 @@ from agentsim.rpc.staying import Carried, EndRun, Here, Logs, Opened, OpenRun, T
 from agentsim.version import __version__
 
 _log = logging.getLogger(__name__)
+# How often a node on this machine is looked after.
+_LOOK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +42,12 @@ class AttachedNode:
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def wait(self) -> int:
-        """Until the run has ended there; the node's own end cannot be seen from here."""
-        await self.gone.wait()
+        """Until the run has ended there, or the node, if it is on this machine."""
+        while not self.gone.is_set():
+            if self.node.local and not _lives(self.node.pid):
+                return UNKNOWN_STATUS
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.gone.wait(), _LOOK_S)
         return 0
 
     async def stop(self, grace_s: float = 5.0) -> None:
@@ -186,3 +196,10 @@ async def answering(hostfile: Hostfile, notice: Callable[[str], None]) -> Hostfi
     for what in bad:
         notice(f"goes without a host: {what}")
     return hostfile.model_copy(update={"hosts": good})
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from agentsim.launch.attach import AttachLauncher
 from agentsim.launch.control import Owner
 from agentsim.launch.held import staying
 from agentsim.launch.registry import StayingNode
-from agentsim.nodes import Silence, open_nodes
+from agentsim.nodes import open_nodes
 from agentsim.plan import RunPlan, place
 from agentsim.rpc.staying import Carried, Drain, NodeReport, Status, Stay
 
@@ -133,8 +134,7 @@ async def test_a_node_that_is_killed_is_lost_to_its_run(tmp_path: Path) -> None:
     async with held_locally(HOSTFILE, logs(tmp_path, "all"), {}) as make:
         launcher = make(logs(tmp_path, "first"), {})
         assert isinstance(launcher, AttachLauncher)
-        silence = Silence(notice_s=0.5, grace_s=0.5)
-        async with open_nodes(PLAN, launcher, {}, print, silence) as nodes:
+        async with open_nodes(PLAN, launcher, {}, print) as nodes:
             psutil.Process(launcher.nodes[0].pid).kill()
-            with pytest.raises(PeerLost, match="node of one"):
-                await nodes.receive()
+            with pytest.raises(PeerLost, match="the node of one has ended"):
+                await asyncio.wait_for(nodes.receive(), 20)
