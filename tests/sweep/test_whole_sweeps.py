@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from whole_runs import Program, table
+from whole_runs import ROOT, Program, table
 
 
 def test_a_sweep_of_theory_players_gives_what_single_runs_give(
@@ -123,3 +123,36 @@ def test_programs_of_ones_own_are_swept(program: Program, tmp_path: Path) -> Non
     (tmp_path / "mine.py").write_text("def main(run):\n    pass\n")
     _, err = program.run("resume", "--retry-failed", out, code=2)
     assert "a program has changed" in err
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_node_that_is_killed_takes_one_cell_with_it(
+    program: Program, scenario: Callable[..., Path], tmp_path: Path
+) -> None:
+    path = scenario(model={"backend": "dummy", "think_s": 1.0}, rounds=3, sweep={"seed": [1, 2, 3]})
+    out = tmp_path / "out"
+    sweep = program.begin("run", path, "--out", out)
+    program.wait_for(lambda: list(out.glob("cells/0001-*/announcements/*.parquet")), 120)
+    (node,) = program.processes("-m agentsim.node")
+    os.kill(node, signal.SIGKILL)
+    text, _ = sweep.communicate(timeout=300)
+    assert sweep.returncode == 1
+    assert "2 of 3 cells finished, 1 failed" in text
+    program.run("resume", out, "--retry-failed", timeout_s=300)
+    alone = ["--set", "sweep={}", "--seed", 1]
+    program.run("run", path, *alone, "--out", tmp_path / "alone", "--quiet", timeout_s=300)
+    assert table(out / "cells" / "0001-seed-1") == table(tmp_path / "alone")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", ["sweep_models", "sweep_theory"])
+def test_what_is_shipped_runs_and_has_a_report(program: Program, tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    file = ROOT / "scenarios" / f"{name}.yaml"
+    program.run("run", file, "--agents", 50, "--out", out, "--quiet", timeout_s=300)
+    page, _ = program.run("report", out)
+    assert "means_by_cell" in Path(page.strip()).read_text()
+    listed, _ = program.run("runs", tmp_path)
+    assert "cells finished" in listed
