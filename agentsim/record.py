@@ -119,7 +119,7 @@ class Record:
         )
         _log.info("agentsim %s: %s", __version__, self._command)
         if self.journal.took_over:
-            _log.warning("%s", self.journal.took_over)
+            self._notice(self.journal.took_over)
         self.ledger = Ledger(self.journal, self._notice)
         scenario = self._loaded.scenario
         start = RunStart(

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import logging
 import os
 import platform
 import secrets
@@ -28,7 +27,6 @@ from msgspec import Struct
 from agentsim.errors import ResultsError
 from agentsim.results.storage import discard, failure
 
-_log = logging.getLogger(__name__)
 _TRIES = 5
 _PAUSE_S = 0.02
 _BEAT_S = 20.0
@@ -106,8 +104,6 @@ class RunLock:
             took_over = _create(path, own, certain=certain)
         except OSError as error:
             raise failure(path, "cannot lock the run", error) from error
-        if took_over:
-            _log.warning("%s: %s", journal, took_over)
         return cls(path, own, took_over)
 
     def check(self) -> None:
