@@ -23,6 +23,7 @@ class Dummies:
         agents, rounds, workers: how many.
         think_s: how long each agent thinks in each round.
         jitter_s: half-width of the uniform distribution around it, each agent and round its own.
+        text_bytes: length of the text that each player sends with each guess.
         coroutines: agents of a user's class, each an `async def act`, in place of players of the
             `dummy` model.
         repeats: runs of which the median is told.
@@ -35,6 +36,7 @@ class Dummies:
     workers: int = 2
     think_s: float = 1.0
     jitter_s: float = 0.0
+    text_bytes: int = 0
     coroutines: bool = False
     repeats: int = 3
     memory: bool = True
@@ -53,7 +55,7 @@ def bench_dummy(
 
     Returns:
         what               players | coroutines
-        agents, rounds, workers, think_s, jitter_s, repeats
+        agents, rounds_played, workers, think_s, jitter_s, text_bytes, repeats
         startup            from the start of the program until its workers are ready; the imports
                            of all processes are here, and in `total`, and nowhere else
         create             until the agents are there; players are numbers in columns, which come
@@ -94,6 +96,7 @@ def bench_dummy(
         "workers": spec.workers,
         "think_s": spec.think_s,
         "jitter_s": spec.jitter_s,
+        "text_bytes": spec.text_bytes,
         "repeats": spec.repeats,
         **figures(runs, turns=spec.agents * spec.rounds, rounds=spec.rounds),
         "memory": memory,
@@ -148,6 +151,7 @@ def _settings(spec: Dummies, name: str, *, memory: bool = False) -> dict[str, An
         "workers": spec.workers,
         "think_s": spec.think_s,
         "jitter_s": spec.jitter_s,
+        "text_bytes": spec.text_bytes,
         "memory": memory,
         "out": None if spec.out is None else str(spec.out / name),
     }

@@ -87,5 +87,6 @@ def _scenario(settings: dict[str, Any]) -> dict[str, Any]:
             "backend": "dummy",
             "think_s": settings["think_s"],
             "jitter_s": settings["jitter_s"],
+            "text_bytes": settings["text_bytes"],
         },
     }

@@ -34,6 +34,10 @@ def dummy(
     jitter: Jitter = 0.5,
     rounds: Rounds = 1,
     workers: Workers = 2,
+    text: Annotated[
+        int,
+        typer.Option(min=0, metavar="BYTES", help="Each player says a text of this length, too."),
+    ] = 0,
     coroutines: Annotated[
         bool,
         typer.Option(
@@ -62,11 +66,14 @@ def dummy(
     """
     from agentsim.bench import Dummies, bench_dummy
     from agentsim.bench.tables import dummy_table
+    from agentsim.errors import UserError
 
     _check_jitter(think, jitter)
+    if text and coroutines:
+        raise UserError("--text is for players; what your own agents say is up to you")
     if out is not None:
         _make(out)
-    spec = Dummies(agents, rounds, workers, think, jitter, coroutines, repeats, memory, out)
+    spec = Dummies(agents, rounds, workers, think, jitter, text, coroutines, repeats, memory, out)
     found = bench_dummy(spec, tell=_tell)
     _show(found, None if json else dummy_table(found))
 
@@ -101,7 +108,7 @@ def scaling(
     from agentsim.bench.tables import scaling_tables
 
     _check_jitter(think, jitter)
-    spec = Dummies(agents, rounds, 2, think, jitter, coroutines, repeats)
+    spec = Dummies(agents, rounds, 2, think, jitter, 0, coroutines, repeats)
     found = bench_scaling(
         spec, workers=_numbers("--workers", workers), sizes=_numbers("--sizes", sizes), tell=_tell
     )

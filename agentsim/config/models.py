@@ -121,6 +121,8 @@ class Dummy(FileModel):
     """Mean thinking time of one action, seconds."""
     jitter_s: Annotated[float, Field(ge=0)] = 0.0
     """Each agent thinks `think_s` plus a uniform draw from ± this, seconds; at most `think_s`."""
+    text_bytes: Annotated[int, Field(ge=0, le=100_000)] = 0
+    """Length of a made-up text that each agent sends with its guess, bytes; 0: none."""
 
     @field_validator("jitter_s")
     @classmethod

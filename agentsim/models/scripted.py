@@ -45,6 +45,11 @@ class Scripted(Protocol):
         """How long each agent thinks, `(n,)` float64 seconds; None: they answer at once."""
         ...
 
+    @property
+    def text_bytes(self) -> int:
+        """Length of the text that each agent sends with its guess; 0: none."""
+        ...
+
 
 def build(spec: ScriptedModel, rule: Rule, *, seed: int) -> Scripted:
     """The model that a scenario names.
@@ -65,7 +70,7 @@ def build(spec: ScriptedModel, rule: Rule, *, seed: int) -> Scripted:
         case Random():
             return UniformPlayers(rule, seed)
         case Dummy():
-            return UniformPlayers(rule, seed, spec.think_s, spec.jitter_s)
+            return UniformPlayers(rule, seed, spec.think_s, spec.jitter_s, spec.text_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +80,14 @@ class UniformPlayers:
     Attributes:
         think_s: mean thinking time, seconds; None: they answer at once.
         jitter_s: half-width of the uniform distribution around it, at most `think_s`.
+        text_bytes: see `Scripted.text_bytes`.
     """
 
     rule: Rule
     seed: int
     think_s: float | None = None
     jitter_s: float = 0.0
+    text_bytes: int = 0
 
     def values(self, agents: Agents, observation: Observation) -> Column:
         """See `Scripted.values`."""
@@ -135,6 +142,11 @@ class TheoryPlayers:
     def thinking_s(self, agents: Agents, observation: Observation) -> Column | None:
         """They answer at once."""
         return None
+
+    @property
+    def text_bytes(self) -> int:
+        """They say nothing."""
+        return 0
 
     def level(self, agents: Agents, session: int) -> NDArray[np.uint8]:
         """Level of each agent, `(n,)` integers. Those of the last 8 million agents are kept."""

@@ -134,7 +134,8 @@ class Rounds:
         counted, commands = 0, list[Command]()
         for board, rows in self._open(answers.session, answers.round, agents):
             if board is not None:
-                board.gatherer.add_values(agents[rows], values[rows])
+                texts = list(compress(answers.texts, rows))
+                board.gatherer.add_values(agents[rows], values[rows], texts)
             new, todo = self._advance(board, int(np.count_nonzero(rows)))
             counted += new
             commands += todo

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentsim.config.models import LANGUAGE_MODELS
+from agentsim.config.models import LANGUAGE_MODELS, Dummy
 from agentsim.config.scenario import Last, Scenario
 
 _MARGIN = 1.2
@@ -35,6 +35,7 @@ _ROUNDS_THAT_WAIT = 5
 _GATHERED = 40  # in each further session that is under way
 _GROUPED = 45
 _SCRIPTED = 60  # at its worker
+_TEXT = 100  # of a text beside its length, at the orchestrator
 _TALK = 4_000  # of a language player, at the orchestrator: attempts, and the deciding reply
 _TALK_THAT_WAITS = 2_000  # in each settled round that waits for Parquet
 _PLAYER = 700  # of a language player, at its worker
@@ -95,6 +96,9 @@ def _orchestrator(scenario: Scenario, sessions_at_once: int, *, language: bool) 
     groups = _game(scenario).get("groups") or {}
     if groups:
         an_agent += _GROUPED * sessions_at_once
+    if isinstance(scenario.model, Dummy) and scenario.model.text_bytes:
+        text = _TEXT + scenario.model.text_bytes
+        an_agent += text * (sessions_at_once + waiting)
     if language:
         an_agent += _TALK * sessions_at_once + _TALK_THAT_WAITS * waiting
     total = _ORCHESTRATOR + an_agent * agents

@@ -120,7 +120,8 @@ class _Rebuild:
         agents, values = codec.agents_of(answers.agents), codec.values_of(answers.values)
         for market, rows in round.grouping.split(agents):
             if market in round.gatherers:
-                round.gatherers[market].add_values(agents[rows], values[rows])
+                texts = list(compress(answers.texts, rows))
+                round.gatherers[market].add_values(agents[rows], values[rows], texts)
 
     def _take_attempts(self, attempts: list[Attempt], offset: int) -> None:
         for key, batch in _by_round(attempts):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ class RoundColumns:
         groups: `(n,)` uint32, the agent's group as a place in `group_names`; None when there are
             none.
         group_names: names of all groups of the session.
-        text: the deciding reply, None where there is none; None for scripted players.
+        text: the deciding reply, None where there is none; None for players that say nothing.
         prompt_tokens: `(n,)` int32, over all attempts; None for scripted players.
         completion_tokens: `(n,)` int32, over all attempts; None for scripted players.
         latency_s: `(n,)` float32, summed over all attempts; None for scripted players.
@@ -107,6 +108,7 @@ class RoundGatherer:
         self._final = np.zeros(n, np.bool_)
         self._attempts = np.zeros(n, np.int16)
         self._talk: _Talk | None = None
+        self._said: list[str | None] | None = None
 
     @property
     def final(self) -> int:
@@ -160,14 +162,26 @@ class RoundGatherer:
 
     def add_answers(self, answers: Answers) -> None:
         """Take final actions of scripted players."""
-        self.add_values(codec.agents_of(answers.agents), codec.values_of(answers.values))
+        agents, values = codec.agents_of(answers.agents), codec.values_of(answers.values)
+        self.add_values(agents, values, answers.texts)
 
-    def add_values(self, agents: NDArray[np.uint32], values: NDArray[np.float64]) -> None:
-        """Take final actions of scripted players: the guess of each of these agents."""
+    def add_values(
+        self,
+        agents: NDArray[np.uint32],
+        values: NDArray[np.float64],
+        texts: Sequence[str] = (),
+    ) -> None:
+        """Take final actions of scripted players: the guess of each of these agents, and what it
+        says with it; nothing when they say nothing."""
         places = self._places(agents)
         if self._final[places].any():
             new = ~self._final[places]
-            places, values = places[new], values[new]
+            places, values, texts = places[new], values[new], list(compress(texts, new))
+        if texts:
+            if self._said is None:
+                self._said = [None] * len(self._values)
+            for place, text in zip(places.tolist(), texts, strict=True):
+                self._said[place] = text
         self._values[places] = values
         self._statuses[places] = _OK
         self._final[places] = True
@@ -214,7 +228,9 @@ class RoundGatherer:
             groups=None if grouping.codes is None else grouping.codes[self.agents],
             group_names=grouping.names,
         )
-        return columns if self._talk is None else self._talk.added_to(columns)
+        if self._talk is not None:
+            return self._talk.added_to(columns)
+        return columns if self._said is None else replace(columns, text=self._said)
 
     def _places(self, agents: NDArray[np.uint32]) -> NDArray[np.integer[Any]]:
         """Where agents stand among the market's players."""

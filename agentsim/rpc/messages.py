@@ -161,6 +161,7 @@ class Answers(Struct, frozen=True, array_like=True):
         agents: uint32, agent numbers in any order.
         values: float64, in the game's range.
         worker: index of the worker over all hosts.
+        texts: what they say with it, in the same order; empty when they say nothing.
     """
 
     session: int
@@ -168,6 +169,7 @@ class Answers(Struct, frozen=True, array_like=True):
     worker: int
     agents: bytes
     values: bytes
+    texts: list[str] = []
 
 
 class GroupOutcome(Struct, frozen=True):

@@ -16,6 +16,8 @@ from agentsim.rpc.messages import Answers, Observation
 
 # A message of this many rows is 768 kB: large enough that its cost vanishes, small enough to flow.
 _ROWS_A_MESSAGE = 65_536
+# With texts there are fewer rows: about so many bytes.
+_BYTES_A_MESSAGE = 1024 * 1024
 # Agents whose thinking ends within the same tick wake together.
 _TICK_S = 0.02
 _NOBODY = np.empty(0, np.uint32)
@@ -72,12 +74,13 @@ async def act(
     if acted.size:
         agents = np.setdiff1d(agents, acted, assume_unique=True)
     count = agents.size
+    most = max(1, min(_ROWS_A_MESSAGE, _BYTES_A_MESSAGE // max(1, model.text_bytes)))
     values = model.values(agents, observation)
     thinking_s = model.thinking_s(agents, observation)
     if thinking_s is None:
-        for start in range(0, count, _ROWS_A_MESSAGE):
-            rows = slice(start, start + _ROWS_A_MESSAGE)
-            yield _answers(observation, worker, agents[rows], values[rows])
+        for start in range(0, count, most):
+            rows = slice(start, start + most)
+            yield _answers(observation, worker, agents[rows], values[rows], model.text_bytes)
         return
     started = time.monotonic()
     order = np.argsort(thinking_s, kind="stable")
@@ -87,8 +90,8 @@ async def act(
         await asyncio.sleep(max(0.0, started + thinking_s[done] + _TICK_S - time.monotonic()))
         awake = int(np.searchsorted(thinking_s, time.monotonic() - started, side="right"))
         while done < awake:
-            rows = slice(done, min(awake, done + _ROWS_A_MESSAGE))
-            yield _answers(observation, worker, agents[rows], values[rows])
+            rows = slice(done, min(awake, done + most))
+            yield _answers(observation, worker, agents[rows], values[rows], model.text_bytes)
             done = rows.stop
 
 
@@ -97,7 +100,14 @@ def _answers(
     worker: int,
     agents: NDArray[np.uint32],
     values: NDArray[np.float64],
+    text_bytes: int,
 ) -> Answers:
-    return Answers(
-        observation.session, observation.round, worker, to_bytes(agents), to_bytes(values)
-    )
+    texts = [_said(value, text_bytes) for value in values.tolist()] if text_bytes else []
+    session, round = observation.session, observation.round
+    return Answers(session, round, worker, to_bytes(agents), to_bytes(values), texts)
+
+
+def _said(value: float, text_bytes: int) -> str:
+    """A text of that length about a guess."""
+    sentence = f"I thought about the others, and I say {value:.4f}. "
+    return (sentence * (text_bytes // len(sentence) + 1))[:text_bytes]

@@ -2,10 +2,13 @@
 
 import json
 
+import pyarrow.parquet as pq
 import pytest
 
 from agentsim.bench import Dummies, bench_dummy
 from agentsim.bench.dummy import PARTS
+from agentsim.results import RunDirectory
+from agentsim.results.rebuild import rebuild
 
 
 class Measured:
@@ -90,3 +93,26 @@ def test_the_runs_are_kept_where_the_user_says(program, tmp_path) -> None:
 def test_a_jitter_above_the_thinking_time_is_refused(program) -> None:
     _, err = program.run("bench", "dummy", "--think", "0.1", "--jitter", "0.5", code=2)
     assert "--jitter 0.5 is more than --think 0.1" in err
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_players_say_texts_that_the_journal_keeps(program, tmp_path) -> None:
+    size = ("--agents", "300", "--rounds", "2", "--think", "0.02", "--jitter", "0.01")
+    args = ("bench", "dummy", *size, "--text", "200", "--repeats", "1", "--no-memory")
+    program.run(*args, "--out", tmp_path / "kept", timeout_s=120)
+    directory = RunDirectory(tmp_path / "kept" / "run-1")
+    before = pq.read_table(directory.actions).sort_by(
+        [("round", "ascending"), ("agent", "ascending")]
+    )
+    assert {len(text) for text in before.column("text").to_pylist()} == {200}
+    rebuild(directory)
+    after = pq.read_table(directory.actions).sort_by(
+        [("round", "ascending"), ("agent", "ascending")]
+    )
+    assert after.equals(before)
+
+
+def test_texts_are_for_players(program) -> None:
+    _, err = program.run("bench", "dummy", "--text", "10", "--coroutines", code=2)
+    assert "--text is for players" in err

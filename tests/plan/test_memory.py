@@ -39,6 +39,7 @@ MORE = {
     "sessions side by side": {"sessions": 500},
     "many files": {"agents": 100_000, "rounds": 100},
     "language players": {"agents": 1_000_000, "model": LANGUAGE},
+    "texts": {"agents": 1_000_000, "model": {"backend": "dummy", "text_bytes": 500}},
     "groups": {"agents": 1_000_000, "game": {"groups": {"count": 5}}},
     "markets": {"agents": 90_000, "game": {"groups": {"count": 30_000, "scope": "separate"}}},
 }

@@ -75,3 +75,11 @@ def test_an_agent_that_does_not_exist_is_an_error() -> None:
         RoundGatherer(2).add_answers(answers([2], [1.0]))
     with pytest.raises(IndexError):
         RoundGatherer(2).add_attempts([attempt(2, 0, "ok", 1.0)])
+
+
+def test_what_scripted_players_say_stands_in_their_rows_once() -> None:
+    gatherer = RoundGatherer(4)
+    agents, values = np.array([2, 0], np.uint32), np.array([20.0, 0.0])
+    gatherer.add_values(agents, values, ["two", "none"])
+    gatherer.add_values(np.array([0, 1], np.uint32), np.array([9.0, 1.0]), ["again", "one"])
+    assert gatherer.columns(SETTLE, model="dummy").text == ["none", "one", "two", None]
