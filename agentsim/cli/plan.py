@@ -93,10 +93,10 @@ def _looked(hostfile: Hostfile) -> list[str]:
 def _one(loaded: Loaded | LoadedWorkflow) -> tuple[dict[str, Any], str]:
     """The plan of one run: as data, and as text."""
     from agentsim.plan.forecast import forecast
-    from agentsim.plan.missing import doubts, missing
+    from agentsim.plan.missing import doubts, missing, weighed
     from agentsim.report.forecast import forecast_text
 
-    coming = forecast(loaded)
+    coming = weighed(forecast(loaded))
     lacks, may = missing(loaded), list(doubts(coming, Path("runs")))
     data = {**coming.to_dict(), "missing": lacks, "doubts": may}
     return data, forecast_text(coming)
@@ -105,12 +105,14 @@ def _one(loaded: Loaded | LoadedWorkflow) -> tuple[dict[str, Any], str]:
 def _sweep(loaded: LoadedSweep) -> tuple[dict[str, Any], str]:
     """The plan of a sweep: all of its cells, and the first one in full."""
     from agentsim.plan.forecast import forecast
-    from agentsim.plan.missing import doubts, missing
+    from agentsim.plan.missing import doubts, missing, weighed
     from agentsim.report.forecast import forecast_text
     from agentsim.report.words import count
     from agentsim.sweep import people_key
 
-    comings = list(_once([(people_key(one.loaded), forecast(one.loaded)) for one in loaded.cells]))
+    comings = list(
+        _once([(people_key(one.loaded), weighed(forecast(one.loaded))) for one in loaded.cells])
+    )
     lacks = list(dict.fromkeys(item for cell in loaded.cells for item in missing(cell.loaded)))
     may = list(dict.fromkeys(item for one in comings for item in doubts(one, Path("runs"))))
     actions = sum(one.actions or 0 for one in comings)

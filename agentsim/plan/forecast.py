@@ -72,7 +72,7 @@ class ModelForecast:
         at_once: requests that are answered at the same time over all hosts; None: unknown.
         reply_tokens: most tokens of one reply.
         requests_least, requests_most: that are asked; None: unknown.
-        tokens_most: of all replies; None: unknown.
+        weights_bytes: of the file that is loaded on each host; None: none is, or unknown.
     """
 
     use: str
@@ -83,6 +83,7 @@ class ModelForecast:
     reply_tokens: int | None
     requests_least: int | None
     requests_most: int | None
+    weights_bytes: int | None = None
 
     @property
     def tokens_most(self) -> int | None:

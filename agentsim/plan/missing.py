@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from agentsim import serving
 from agentsim.config import Loaded, LoadedWorkflow
 from agentsim.config.models import LANGUAGE_MODELS, AnsweringModel
 from agentsim.errors import UserError
-from agentsim.plan.forecast import Forecast, writer_of
+from agentsim.plan.forecast import Forecast, ModelForecast, writer_of
+from agentsim.serving import llama_cpp
 
 
 def missing(loaded: Loaded | LoadedWorkflow) -> list[str]:
@@ -31,6 +33,21 @@ def missing(loaded: Loaded | LoadedWorkflow) -> list[str]:
     if str(loaded.hostfile.launcher) == "ssh" and shutil.which("ssh") is None:
         problems.append("the ssh launcher needs the program `ssh`, which is not here")
     return list(dict.fromkeys(problems))
+
+
+def weighed(coming: Forecast) -> Forecast:
+    """A forecast with the sizes of the models' files, where they are here."""
+    models = tuple(replace(model, weights_bytes=_weights(model)) for model in coming.models)
+    return replace(coming, models=models)
+
+
+def _weights(model: ModelForecast) -> int | None:
+    if model.backend != "llama_cpp":
+        return None
+    try:
+        return llama_cpp.model_path(model.name).stat().st_size
+    except (UserError, OSError):
+        return None
 
 
 def doubts(coming: Forecast, folder: Path) -> Iterator[str]:

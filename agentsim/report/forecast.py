@@ -55,6 +55,8 @@ def _models(coming: Forecast) -> Iterator[str]:
     for model in coming.models:
         yield f"  {model.use}: {model.backend} {printable(model.name)}".rstrip()
         yield f"    {printable(model.where)}"
+        if model.weights_bytes is not None:
+            yield f"    weights of {size(model.weights_bytes)} in its server's memory"
         if model.at_once is not None:
             yield f"    at most {_many(model.at_once, 'request')} at once"
         yield from (f"    {line}" for line in _requests(model))

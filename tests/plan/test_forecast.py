@@ -16,7 +16,7 @@ from agentsim.games import GAMES
 from agentsim.launch.connection import Problem
 from agentsim.launch.preflight import Looked
 from agentsim.plan.forecast import Forecast, forecast
-from agentsim.plan.missing import doubts, missing
+from agentsim.plan.missing import doubts, missing, weighed
 from agentsim.report.forecast import forecast_text
 
 MODEL = {"backend": "openai", "name": "m", "max_tokens": 100, "api_key_env": "SOME_KEY"}
@@ -157,3 +157,13 @@ def test_hosts_are_looked_at_only_when_asked(
     close = CliRunner().invoke(app, ["plan", str(tmp_path / "t.yaml"), "--look"])
     assert (close.exit_code, len(looked)) == (1, 1)
     assert "  gpu01: no Python there\n" in close.stdout
+
+
+def test_weights_that_are_here_are_weighed(tmp_path: Path) -> None:
+    (tmp_path / "m.gguf").write_bytes(b"GGUF" + bytes(2044))
+    model = {"backend": "llama_cpp", "name": str(tmp_path / "m.gguf")}
+    plan = weighed(coming(tmp_path, model=model))
+    assert plan.models[0].weights_bytes == 2048
+    assert "weights of 2.0 KiB" in forecast_text(plan)
+    lacking = weighed(coming(tmp_path, model=model | {"name": "no.gguf"}))
+    assert lacking.models[0].weights_bytes is None
