@@ -2,7 +2,7 @@
 
 The quick sizes take some minutes, those of --full about an hour. What a run costs is CPU time,
 user and system, of all processes; slopes over sizes leave imports and start-up out. Tables go to
-stdout, and with the runs to --out; with --page to docs/performance.md and benchmarks/figures.
+stdout, the runs to --out; with --page to docs/performance.md and benchmarks/figures.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
         help="other numbers of agents for one of them",
     )
     made.add_argument("--repeats", type=int, help="of every run (2; with --full 3)")
-    made.add_argument("--timeout", type=float, default=300.0, help="of a run, s (%(default)s)")
+    made.add_argument("--timeout", type=float, default=600.0, help="of a run, s (%(default)s)")
     made.add_argument("--add", action="store_true", help="to the runs that are there")
     made.add_argument("--page", action="store_true", help=f"also write {PAGE.relative_to(ROOT)}")
     made.add_argument("--render", action="store_true", help="run nothing, write the page again")
@@ -73,7 +73,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.page:
         write_page(found)
     text = "\n\n".join(f"## {name}\n\n{text}" for name, text in rendered(found).items())
-    (folder / "compare.md").write_text(f"{text}\n")
     print(text)
     return 1 if failures(runs_of(found)) else 0
 

@@ -27,7 +27,8 @@ class Run:
     Attributes:
         wall_s, cpu_s: the whole program, seen from outside.
         startup_…, create_…, rounds_…: its parts, as it says; `startup` holds the imports.
-        peak_pss_bytes, others_cpu_s: see `runner.Outcome`.
+        peak_pss_bytes: see `runner.Outcome`.
+        others_cpu_s: CPU that others took on this machine meanwhile.
     """
 
     case: str
@@ -53,6 +54,8 @@ MEASURED = [field.name for field in fields(Run)][5:]
 def read(case: Case, think_s: float, agents: int, repeat: int, outcome: Outcome) -> Run:
     """The run of which an outcome tells."""
     said = outcome.said
+    # Ray's processes hide from the system what their children took; the program has seen it.
+    cpu_s = max(outcome.cpu_s, sum(said[part]["cpu_s"] for part in ("startup", "create", "rounds")))
     parts: dict[str, Any] = {
         f"{part}_{figure}": round(said[part][figure], 6)
         for part in ("startup", "create", "rounds")
@@ -64,10 +67,10 @@ def read(case: Case, think_s: float, agents: int, repeat: int, outcome: Outcome)
         agents,
         repeat,
         wall_s=round(outcome.wall_s, 3),
-        cpu_s=round(outcome.cpu_s, 3),
+        cpu_s=round(cpu_s, 3),
         **parts,
-        peak_pss_bytes=outcome.peak_pss_bytes,
-        others_cpu_s=round(outcome.others_cpu_s, 2),
+        peak_pss_bytes=max(outcome.peak_pss_bytes, said.get("pss_bytes", 0)),
+        others_cpu_s=round(max(0.0, outcome.busy_cpu_s - cpu_s), 2),
     )
 
 

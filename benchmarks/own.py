@@ -21,10 +21,12 @@ from benchmarks.tables import figure, put, spread, table
 FILE = KEPT / "own.json"
 COMMANDS = {
     "players": "dummy --agents 1000000 --rounds 5",
-    "coroutines": "dummy --agents 1000000 --coroutines",
+    "coroutines": "dummy --agents 1000000 --coroutines --repeats 2",
     "ten-million": "dummy --agents 10000000 --think 0 --jitter 0 --repeats 1",
     "scaling": "scaling --repeats 2",
-    "scaling-coroutines": "scaling --repeats 2 --rounds 1 --coroutines --agents 200000",
+    "scaling-coroutines": (
+        "scaling --repeats 2 --rounds 1 --coroutines --agents 200000 --sizes 10000,100000,300000"
+    ),
     "messages": "messages",
     "results": "results",
     "models": "models --repeats 2",
@@ -61,12 +63,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"error: {', '.join(sorted(wrong))} is none of {', '.join(COMMANDS)}", file=sys.stderr
         )
         return 2
+    failed = 0
     with alone():
         for name in names:
-            found[name] = measure(name)
+            try:
+                found[name] = measure(name)
+            except (subprocess.SubprocessError, ValueError) as error:
+                print(f"failed: {error}", file=sys.stderr)
+                found.setdefault(name, {"failed": True})
+                failed = 1
             FILE.write_text(json.dumps(slim(found), indent=1) + "\n")
     PAGE.write_text(put(PAGE.read_text("utf-8"), sections(found)), "utf-8")
-    return 0
+    return failed
 
 
 def load() -> dict[str, Any]:
@@ -79,7 +87,8 @@ def measure(name: str) -> dict[str, Any]:
     """Run a command.
 
     Raises:
-        subprocess.CalledProcessError: it failed; what it said went to stderr.
+        subprocess.SubprocessError: it failed, and what it said went to stderr; or took too long.
+        ValueError: it printed no JSON.
     """
     print(f"agentsim bench {COMMANDS[name]}", file=sys.stderr)
     words = shlex.split(COMMANDS[name])
@@ -99,13 +108,12 @@ def slim(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def sections(found: Mapping[str, Any]) -> dict[str, str]:
     """Markdown by the name of its place."""
+    commands = [f"- `agentsim bench {COMMANDS[name]}`: {told(one)}" for name, one in found.items()]
+    found = {name: one for name, one in found.items() if "failed" not in one}
     made = {
         "own-dummies": dummies({name: found[name] for name in _DUMMIES if name in found}),
         "own-memory": memory({name: found[name] for name in _DUMMIES if name in found}),
-        "own-commands": "\n".join(
-            f"- `agentsim bench {COMMANDS[name]}`: machine at load {one['machine']['load']:g}"
-            for name, one in found.items()
-        ),
+        "own-commands": "\n".join(commands),
     }
     for name, text in (("scaling", scaling), ("messages", messages)):
         if name in found:
@@ -117,6 +125,13 @@ def sections(found: Mapping[str, Any]) -> dict[str, str]:
     if "models" in found:
         made["own-models"] = models(found["models"])
     return {name: text for name, text in made.items() if text}
+
+
+def told(found: Mapping[str, Any]) -> str:
+    """What is to be known of how a command was measured."""
+    if "failed" in found:
+        return "did not end well on this machine"
+    return f"load {found['machine']['load']:g} at its end, on {found['machine']['cores']} cores"
 
 
 def of(found: Mapping[str, Any], name: str) -> Spread:

@@ -35,14 +35,14 @@ class Outcome:
         wall_s, cpu_s: from its start until all its processes had ended; CPU of all of them.
         peak_pss_bytes: the most memory of all its processes together, pages that they share counted
             once; looked at twice a second.
-        others_cpu_s: CPU that others took on this machine meanwhile.
+        busy_cpu_s: CPU that everybody took on this machine meanwhile.
     """
 
     said: dict[str, Any]
     wall_s: float
     cpu_s: float
     peak_pss_bytes: int
-    others_cpu_s: float
+    busy_cpu_s: float
 
 
 def run(command: Sequence[str], *, cwd: Path, timeout_s: float) -> Outcome:
@@ -73,8 +73,8 @@ def run(command: Sequence[str], *, cwd: Path, timeout_s: float) -> Outcome:
         finally:
             left = _end_all()
         wall_s = time.monotonic() - began_s
-        others_s = _busy_s() - busy_s - watch.cpu_s
-        words = err.read_text("utf-8", "replace").strip()[-500:]
+        busy_s = _busy_s() - busy_s
+        words = _last_words(err.read_text("utf-8", "replace"), folder)
         if watch.code is None:
             raise Failed(f"not done after {timeout_s:.0f} s. {words}")
         if watch.code:
@@ -85,7 +85,7 @@ def run(command: Sequence[str], *, cwd: Path, timeout_s: float) -> Outcome:
             said = json.loads(out.read_text())
         except ValueError:
             raise Failed(f"no JSON. {words}") from None
-    return Outcome(said, wall_s, watch.cpu_s, watch.peak_pss_bytes, max(others_s, 0.0))
+    return Outcome(said, wall_s, watch.cpu_s, watch.peak_pss_bytes, busy_s)
 
 
 class _Watch:
@@ -123,6 +123,12 @@ class _Watch:
                 self.code = self.process.returncode = os.waitstatus_to_exitcode(status)
                 # What it left has a little time to end.
                 self.deadline_s = min(self.deadline_s, time.monotonic() + _END_S)
+
+
+def _last_words(text: str, folder: str) -> str:
+    """The last line that a program wrote, without where its files were."""
+    lines = text.strip().replace(f"{folder}/", "").splitlines()
+    return lines[-1] if lines else ""
 
 
 def _end_all() -> int:

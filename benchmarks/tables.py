@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from benchmarks.cases import AT_ONCE, CASES, GOALS, THINKING
@@ -67,6 +68,8 @@ def spread(found: Spread | None, scale: float = 1.0) -> str:
     """The median, and the least and most of several repeats."""
     if found is None:
         return ""
+    if found.median <= 0:
+        return "≈ 0"  # of what does not depend on agents, only noise is left
     middle, least, most = (
         figure(value * scale) for value in (found.median, found.least, found.most)
     )
@@ -164,13 +167,14 @@ def goals(figures: Figures) -> str:
 
 def machine_list(figures: Figures, machine: Mapping[str, str]) -> str:
     """On what was measured, and how quiet it was."""
-    repeats = len({run.repeat for run in figures.runs})
+    times = Counter((run.case, run.think_s, run.agents) for run in figures.runs).values()
+    repeats = " to ".join(f"{count}" for count in sorted({min(times), max(times)}))
     lines = [f"- {name}: {words}" for name, words in machine.items()]
     lines.append(f"- repeats: {repeats}")
     lines.append(f"- others' share of the CPU meanwhile: {figures.others_share():.0%}")
     labels = {case.name: case.label for case in CASES}
-    lines += [
-        f"- failed: {labels[run.case]}, {run.agents:,} agents: {run.error.splitlines()[0]}"
+    lines += dict.fromkeys(
+        f"- failed: {labels[run.case]}, {run.agents:,} agents: {run.error}"
         for run in failures(figures.runs)
-    ]
+    )
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Agents that block, in a pool of threads; with as many threads as agents all think at once."""
+"""Agents that block, in a pool of threads."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Agent:
 
 def main() -> None:
     parser = arguments(__doc__, agents=1_000)
-    parser.add_argument("--threads", type=int, default=1_000, help="in the pool (%(default)s)")
+    parser.add_argument("--threads", type=int, help="in the pool (as many as agents)")
     options = parser.parse_args()
     cost = Cost()
     answers: list[float] = []
-    with ThreadPoolExecutor(options.threads) as pool:
+    with ThreadPoolExecutor(options.threads or options.agents) as pool:
         cost.stage("startup")
         agents = [Agent(think_s) for think_s in thinking(options)]
         cost.stage("create")

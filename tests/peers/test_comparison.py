@@ -11,6 +11,7 @@ from benchmarks import compare, tables
 from benchmarks.cases import AT_ONCE, CASES, GOALS, THINKING, Goal
 from benchmarks.figures import COSTS, Figures, Run, read
 from benchmarks.runner import Outcome
+from benchmarks.slopes import Spread
 from benchmarks.venvs import REQUIREMENTS
 
 US = 1e-6
@@ -85,7 +86,9 @@ def test_a_run_is_read_from_what_a_program_says() -> None:
     said = {"startup": part, "create": {"wall_s": 0, "cpu_s": 0.25}, "rounds": part}
     found = read(CASES[0], THINKING, 10, 1, Outcome(said, 3.0, 2.0, 1_000, 4.0))
     assert (found.cpu_s, found.create_cpu_s, found.rounds_cpu_s) == (2.0, 0.25, 0.5)
-    assert found.peak_pss_bytes == 1_000
+    assert (found.peak_pss_bytes, found.others_cpu_s) == (1_000, 2.0)
+    # What the system has not seen, the program has.
+    assert read(CASES[0], THINKING, 10, 1, Outcome(said, 3.0, 0.5, 1_000, 4.0)).cpu_s == 1.25
 
 
 def test_figures_survive_being_kept() -> None:
@@ -122,7 +125,7 @@ def test_tables_tell_slopes_ratios_and_missed_goals() -> None:
 
 
 def test_runs_that_failed_are_told_and_count_nowhere() -> None:
-    failed = Run("asyncio", THINKING, 1_000_000, 1, error="not done after 5 s.\nmore")
+    failed = Run("asyncio", THINKING, 1_000_000, 1, error="not done after 5 s.")
     figures = Figures([*runs("asyncio", 20.0), failed])
     assert figures.sizes("asyncio", THINKING) == [100, 1_000]
     told = tables.machine_list(figures, {"cores": "2"})
@@ -142,6 +145,12 @@ def test_runs_that_failed_are_told_and_count_nowhere() -> None:
 )
 def test_figures_have_three_digits_that_count(value: float, text: str) -> None:
     assert tables.figure(value) == text
+
+
+def test_what_does_not_depend_on_agents_costs_nothing_more_of_them() -> None:
+    assert tables.spread(Spread.of([-3.0, -1.0, 0.5])) == "≈ 0"
+    assert tables.spread(Spread.of([1.0, 2.0, 4.0]), 10) == "20.0 (10.0 to 40.0)"
+    assert tables.spread(None) == ""
 
 
 def test_tables_go_to_their_places_in_a_page_and_nowhere_else() -> None:
