@@ -12,6 +12,7 @@ from agentsim.config.hostfile import Host, Hostfile
 from agentsim.errors import LaunchError, UserError
 from agentsim.launch import far, remote
 from agentsim.launch.connection import Connection
+from agentsim.launch.far.probe import digest
 from agentsim.launch.wheel import wheel
 from agentsim.version import __version__
 
@@ -86,6 +87,7 @@ async def _install(connection: Connection, order: Order, name: str, packed: byte
         "size": len(packed),
         "what": f"agentsim{extras} {__version__} and what it needs",
         "extras": extras,
+        "stamp": f"{digest()}{extras}",
         "dry_run": order.dry_run,
     }
     async with connection.call(far.program("install", asked), _PYTHONS) as call:

@@ -114,7 +114,10 @@ class SshNode:
                 problem = self.connection.problem(status, call.err())
                 _log.warning("%s could not end its node: %s", self.host, problem.what)
                 return
-        _unpack(archive, Path(self.log))
+        try:
+            _unpack(archive, Path(self.log))
+        except OSError as error:  # no room, or nowhere: no reason not to end in order
+            _log.warning("the logs of %s could not be kept: %s", self.host, error)
 
     async def _watch(self) -> int:
         status = await self.process.wait()

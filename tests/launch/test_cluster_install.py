@@ -50,6 +50,8 @@ def test_a_run_on_what_was_installed(program, scenario, ssh_hosts) -> None:
     try:
         out, _ = program.run(*install, timeout_s=PATIENCE_S)
         assert f"node2: done: make {ssh_hosts['node2'].home}/.agentsim/venv from" in out
+        out, _ = program.run(*install, timeout_s=PATIENCE_S)
+        assert out.count("/.agentsim/venv already") == 2
         file = scenario()
         run = ("run", file, "--hosts", hosts, "--out", "R", "--quiet")
         _, err = program.run(*run, code=2, timeout_s=PATIENCE_S)

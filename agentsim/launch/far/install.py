@@ -1,5 +1,7 @@
 """Puts agentsim on a host: its wheel comes on stdin, what it needs from the host's own index."""
 
+import contextlib
+import fcntl
 import json
 import os
 import subprocess
@@ -40,7 +42,7 @@ def run(*command: str) -> str:
 
 
 def main() -> None:
-    """Install, or say what would be done."""
+    """Take the wheel, and install it when nobody else installs there."""
     asked = json.loads(sys.argv[1])
     version = ".".join(map(str, sys.version_info[:3]))
     here = f"{sys.executable} (Python {version})"
@@ -49,12 +51,43 @@ def main() -> None:
     wheel = read(asked["size"])
     if len(wheel) < asked["size"]:
         tell(asked, failed="the connection ended before all had come")
+    venv = Path(asked["venv"]).expanduser() if asked["venv"] else None
+    if asked["dry_run"]:
+        install(asked, here, venv, wheel)
+    with alone(venv or Path(sys.prefix)):
+        install(asked, here, venv, wheel)
+
+
+@contextlib.contextmanager
+def alone(folder: Path):  # type: ignore[no-untyped-def]
+    """While others wait who install there: hosts may share a disk."""
+    try:
+        lock = folder.with_name(folder.name + ".lock").open("w")
+    except OSError:
+        yield
+        return
+    with lock:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.lockf(lock, fcntl.LOCK_EX)
+        yield
+
+
+def install(asked: dict, here: str, venv, wheel: bytes) -> None:  # type: ignore[no-untyped-def,type-arg]
+    """Install, or say what would be done.
+
+    Args:
+        here: the Python that runs this, in words.
+        venv: where to; None: into the Python that runs this.
+        wheel: of agentsim.
+    """
     python, made = sys.executable, ""
-    if asked["venv"]:
-        venv = Path(asked["venv"]).expanduser()
+    stamp = (venv or Path(sys.prefix)) / "agentsim-installed"
+    if venv:
         python = str(venv / "bin" / "python")
         there = Path(python).exists()
         made = "" if there else f"make {venv} from {here}, then "
+        if there and stamp.exists() and stamp.read_text() == asked["stamp"]:
+            tell(asked, did=f"nothing: it is in {venv} already")
         if not there and not asked["dry_run"]:
             failed = run(sys.executable, "-m", "venv", str(venv))
             if failed:
@@ -75,7 +108,10 @@ def main() -> None:
         failed = failed or run(*pip, str(path) + asked["extras"])
     if failed:
         tell(asked, failed=f"pip could not {what}: {failed}")
+    if venv:
+        stamp.write_text(asked["stamp"])
     tell(asked, did=what)
 
 
-main()
+if __name__ == "__main__":
+    main()
