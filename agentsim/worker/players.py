@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import math
 from collections import defaultdict, deque
@@ -13,6 +14,8 @@ from agentsim.rpc.codec import agents_of, values_of
 from agentsim.rpc.control import Ask, Enrol, Recall, Tried
 from agentsim.rpc.envelope import Kind
 from agentsim.rpc.messages import Attempt, Completion, Groups, Observation, Request
+
+_READ_AT_ONCE = 128
 
 
 class Players:
@@ -103,6 +106,12 @@ class Players:
 
     async def digest(self, completions: list[Completion]) -> None:
         """Give replies to their players; what they ask next goes out at once."""
+        for start in range(0, len(completions), _READ_AT_ONCE):
+            await self._digest(completions[start : start + _READ_AT_ONCE])
+            # Reading takes up to a millisecond a reply: the loop's signs of life go between.
+            await asyncio.sleep(0)
+
+    async def _digest(self, completions: list[Completion]) -> None:
         again: list[Request] = []
         attempts: dict[tuple[int, int], list[Attempt]] = defaultdict(list)
         for completion in completions:
