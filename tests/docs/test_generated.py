@@ -27,6 +27,7 @@ UNITS = (
     *(
         "asked",
         "attribute",
+        "byte",
         "everything",
         "game",
         "gpus",
