@@ -156,3 +156,30 @@ def test_what_is_shipped_runs_and_has_a_report(program: Program, tmp_path: Path,
     assert "means_by_cell" in Path(page.strip()).read_text()
     listed, _ = program.run("runs", tmp_path)
     assert "cells finished" in listed
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_model_stays_loaded_over_the_cells(
+    program: Program, scenario: Callable[..., Path], tmp_path: Path
+) -> None:
+    pytest.importorskip("xllamacpp")
+    path = scenario(
+        agents=2,
+        rounds=1,
+        model={"backend": "llama_cpp", "max_tokens": 8},
+        replies={"attempts": 1},
+        limits={"missing_share": 1.0},
+        sweep={"model.temperature": [0.1, 1.0], "prompt": ["direct", "rational"]},
+    )
+    sweep = program.begin("run", path, "--out", tmp_path / "out", "--quiet")
+    servers: set[int] = set()
+
+    def ended() -> bool:
+        servers.update(program.processes("llama_cpp_server"))
+        return sweep.poll() is not None
+
+    program.wait_for(ended, 600)
+    _, err = sweep.communicate()
+    assert sweep.returncode == 0, err
+    assert len(servers) == 1
