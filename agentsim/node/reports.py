@@ -6,16 +6,14 @@ import asyncio
 import os
 import time
 from collections.abc import Collection
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from agentsim.config.models import AnsweringModel, OpenAI
 from agentsim.models.endpoint_pool import EndpointStats
-from agentsim.node.node import Node
+from agentsim.node.runs import Run
 from agentsim.node.servers import Held, Servers
 from agentsim.node.vitals import Vitals, gpus
-from agentsim.rpc.control import Join
 from agentsim.rpc.staying import NodeReport, RunReport, ServerReport, Stay, WorkerReport
 from agentsim.serving import ModelServer, server_key
 from agentsim.version import __version__
@@ -26,33 +24,6 @@ STUCK_S = 60.0
 _WORK_S = 1.0
 # Shares of CPUs are measured over this time.
 _LOOK_S = 0.25
-
-
-@dataclass(slots=True)
-class Run:
-    """A run at a node that stays.
-
-    Attributes:
-        directory: the run's, as its orchestrator names it.
-        folder: of its socket.
-        streams: of its orchestrator, that are connected.
-        join: of its orchestrator, the first.
-        gone: set when nothing of it is left.
-        opened_s, left_s: when it was opened, and when its orchestrator left; on the monotonic
-            clock. The orchestrator of a run that was just opened has left.
-    """
-
-    run_id: str
-    name: str
-    directory: str
-    node: Node
-    folder: Path
-    lease_s: float
-    opened_s: float
-    left_s: float
-    streams: int = 0
-    join: Join | None = None
-    gone: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ import pytest
 from agentsim.cli.cluster.common import seconds
 from agentsim.cli.cluster.tables import agents_text, as_data, problems, status_text
 from agentsim.errors import UserError
+from agentsim.launch.looking import HostStatus
 from agentsim.launch.registry import Staying, StayingNode
-from agentsim.launch.staying import HostStatus
 from agentsim.rpc.staying import GpuReport, NodeReport, RunReport, ServerReport, WorkerReport
 
 GIB = 2**30

@@ -11,7 +11,7 @@ from agentsim.cli.cluster.common import Json, Name, finish, the_cluster
 def agents(name: Name = None, json: Json = False) -> None:
     """List workers with their agents, CPU and memory."""
     from agentsim.cli.cluster.tables import agents_data, agents_text
-    from agentsim.launch.staying import status
+    from agentsim.launch.looking import status
 
     staying = the_cluster(name)
     hosts = finish(status(staying))

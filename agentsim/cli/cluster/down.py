@@ -54,7 +54,7 @@ def _ask(staying: Staying) -> None:
         UserError: they are, and nobody is there to ask, or says no.
     """
     from agentsim.errors import UserError
-    from agentsim.launch.staying import runs_of, status
+    from agentsim.launch.looking import runs_of, status
 
     runs = runs_of(finish(status(staying)))
     if not runs:

@@ -17,7 +17,7 @@ def drain(
     json: Json = False,
 ) -> None:
     """Let a host take no new runs; those that it has go on."""
-    from agentsim.launch.staying import drain
+    from agentsim.launch.looking import drain
 
     what = finish(drain(the_cluster(name).name, host, on=not undo))
     print(json_.dumps({"host": host, "draining": not undo}) if json else f"{host}: {what}")

@@ -27,14 +27,14 @@ def logs(
 
     With --json as it is: a JSON object a line. The logs of a run's workers are in its directory.
     """
-    from agentsim.launch.staying import node_of, owner_of
+    from agentsim.launch.looking import node_of, owner_of
 
     staying = the_cluster(name)
     finish(_print(owner_of(staying), node_of(staying, host), follow=follow, json=json))
 
 
 async def _print(owner: Owner, node: StayingNode, *, follow: bool, json: bool) -> None:
-    from agentsim.launch.staying import read_log
+    from agentsim.launch.looking import read_log
 
     offset, rest = -_LAST_BYTES, b""
     while True:

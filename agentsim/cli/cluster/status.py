@@ -20,7 +20,7 @@ def status(name: Name = None, json: Json = False) -> None:
     """
     from agentsim.cli.cluster.tables import as_data, problems, status_text
     from agentsim.launch import registry
-    from agentsim.launch.staying import status
+    from agentsim.launch.looking import status
 
     names = [name] if name is not None else registry.names()
     if not names and not json:

@@ -22,7 +22,7 @@ def stop(
 
     Its own program is told, ends with exit code 1 and leaves what was completed, as after Ctrl-C.
     """
-    from agentsim.launch.staying import stop_run
+    from agentsim.launch.looking import stop_run
 
     ended = finish(stop_run(the_cluster(name), run))
     if json:

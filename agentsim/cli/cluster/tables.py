@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from agentsim.launch.looking import HostStatus
 from agentsim.launch.registry import Staying
-from agentsim.launch.staying import HostStatus
 from agentsim.report.words import NOTHING, count, duration, printable
 from agentsim.rpc.staying import GpuReport, NodeReport, ServerReport
 
