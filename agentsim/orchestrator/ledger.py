@@ -11,6 +11,7 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -113,16 +114,18 @@ class Ledger:
                 pass  # it is tried again, in turn
         return asyncio.run_coroutine_threadsafe(self.append(kind, body), self._loop).result()
 
-    async def written(self, work: Callable[[], _T]) -> _T:
+    async def written(self, work: Callable[[], _T], thread: Executor | None = None) -> _T:
         """Do in a thread what writes files beside the journal; again once there is room.
 
         Args:
             work: may be called several times.
+            thread: where; None: in any.
 
         Raises:
             ResultsError: it failed, for a reason that room does not mend.
         """
-        return await self._when_there_is_room(lambda: asyncio.to_thread(work), 0)
+        loop = asyncio.get_running_loop()
+        return await self._when_there_is_room(lambda: loop.run_in_executor(thread, work), 0)
 
     async def sync(self) -> None:
         """Force to disk what was appended.

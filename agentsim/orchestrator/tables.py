@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
+from agentsim.errors import DiskFull
 from agentsim.orchestrator.ledger import Ledger
 from agentsim.results import RecordedAttempts, RoundColumns, TableWriter
 from agentsim.rpc.messages import Settle
@@ -25,8 +27,9 @@ class Tables:
     def __init__(self, writer: TableWriter, ledger: Ledger) -> None:
         self._writer = writer
         self._ledger = ledger
-        self._turn = asyncio.Lock()
-        self._pending: deque[asyncio.Task[None]] = deque()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tables")
+        # What is under way, each with what does the rest of it after there was no room.
+        self._pending: deque[tuple[asyncio.Future[None], Callable[[], None]]] = deque()
 
     async def put(self, columns: RoundColumns, attempts: RecordedAttempts, settle: Settle) -> None:
         """Take a settled round, or one market of it, waiting while too many wait.
@@ -51,9 +54,13 @@ class Tables:
         Raises:
             ResultsError: a round could not be written.
         """
-        await self._submit(self._writer.finish, self._writer.finish)
-        while self._pending:
-            await self._first()
+        try:
+            await self._submit(self._writer.finish, self._writer.finish)
+            while self._pending:
+                await self._first()
+        finally:
+            await asyncio.gather(*(done for done, _ in self._pending), return_exceptions=True)
+            self._thread.shutdown()
 
     async def _submit(self, work: Callable[[], None], again: Callable[[], None]) -> None:
         """Do something in its turn.
@@ -61,25 +68,19 @@ class Tables:
         Args:
             again: does the rest, after there was no room.
         """
-        self._pending.append(asyncio.ensure_future(self._do(work, again)))
-        while self._pending and (self._pending[0].done() or len(self._pending) > _WAITING):
+        loop = asyncio.get_running_loop()
+        self._pending.append((loop.run_in_executor(self._thread, work), again))
+        while self._pending and (self._pending[0][0].done() or len(self._pending) > _WAITING):
             await self._first()
 
     async def _first(self) -> None:
-        """Wait for what began first. It goes on when who waits is cancelled: it is in a thread."""
-        task = self._pending.popleft()
+        """Wait for what began first. It goes on when who waits for it is cancelled."""
+        done, again = self._pending.popleft()
         try:
-            await asyncio.shield(task)
+            await asyncio.shield(done)
+        except DiskFull:
+            await self._ledger.written(again, self._thread)
         except asyncio.CancelledError:
-            if not task.done():
-                self._pending.appendleft(task)
+            if not done.done():
+                self._pending.appendleft((done, again))
             raise
-
-    async def _do(self, work: Callable[[], None], again: Callable[[], None]) -> None:
-        todo = [again, work]
-
-        def step() -> None:
-            todo.pop()() if len(todo) > 1 else again()
-
-        async with self._turn:
-            await self._ledger.written(step)
