@@ -320,7 +320,7 @@ class Nodes:
         try:
             await node.connection.run()
         except JoinRefused as refused:
-            self._lose(node, node.farewell(f"refused this run: {refused}"))
+            self._lose(node, node.farewell(f"serves this run no longer: {refused}"))
 
     async def _watch_exit(self, node: Peer) -> None:
         """Act at once on an exit that is seen, after what the node said last."""

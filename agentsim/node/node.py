@@ -118,7 +118,7 @@ class Node:
         """
         async with self._joining:
             if self.ended.is_set():
-                raise RefusedError("this node is ending")
+                raise RefusedError("it is ending")
             if join.connection <= self._connection:
                 raise WireError(f"connection {join.connection} came after {self._connection}")
             self._connection = join.connection
