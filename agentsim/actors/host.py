@@ -41,7 +41,7 @@ from agentsim.actors.wire import PLAIN
 
 _log = logging.getLogger(__name__)
 # Calls of one group call that begin before the loop comes round.
-_AT_ONCE = 5_000
+_AT_ONCE = 10_000
 
 _chain: contextvars.ContextVar[tuple[int, ...]] = contextvars.ContextVar("chain", default=())
 
@@ -326,48 +326,47 @@ class ActorHost:
         A worker that begins half a million at once gives no sign of life meanwhile. What arrives
         until all have begun is held, since it came later.
         """
-        call = many.gather.call
-        end = min(start + _AT_ONCE, call.count)
-        for offset in range(start, end):
-            self._begin_one(many, offset)
+        end = min(start + _AT_ONCE, many.gather.call.count)
+        self._begin_at_once(many, start, end)
         _chain.set(())
-        if end < call.count:
+        if end < many.gather.call.count:
             if self._held is None:
                 self._held = []
             self._loop.call_soon(self._begin_some, many, end)
             return
-        if call.count >= MANY:
+        if many.gather.call.count >= MANY:
             self._loop.call_soon(_collect_again, many.gather)
         held, self._held = self._held, None
         for message in held or ():
             self.take(message)  # one of them may hold up the others again
 
-    def _begin_one(self, many: _Many, offset: int) -> None:
-        """Begin the call of one of many agents, at once if it has nothing else to do."""
+    def _begin_at_once(self, many: _Many, start: int, end: int) -> None:
+        """Begin calls of agents; of those that have nothing else to do, without a mailbox."""
         gather, group, method = many.gather, many.group, many.method
-        call = gather.call
-        index = call.first + offset
-        agent = group.agents.get(index)
-        key = _key(call.group, index)
-        if key in self._boxes or key in self._lone or not isinstance(agent, Agent):
-            self._one_of_many(call, offset, gather)
-            return
-        chain = (*call.chain, call.id + offset)
-        if not method.waits:
-            _chain.set(chain)  # the code of others sets it when it begins
-        try:
-            args, kwargs = many.arguments or self._arguments.read(call.arguments)
-            result = method.function(agent, *args, **kwargs)
-        except BaseException as error:  # noqa: BLE001 - a user's method may raise anything
-            gather.error(offset, self._error_of(error))
-            return
-        if method.waits or (type(result) not in PLAIN and hasattr(type(result), "__await__")):
-            self._lone[key] = chain[-1]
-            work = self._lone_call(chain, result, gather)
-            # One name for all: a name each takes as much memory as the agent.
-            self._tasks[chain[-1]] = self._loop.create_task(work, name=call.method)
-        else:
-            gather.value(offset, result)
+        call, shared, agents = gather.call, many.arguments, group.agents
+        for offset in range(start, end):
+            index = call.first + offset
+            agent = agents.get(index)
+            key = _key(call.group, index)
+            if key in self._boxes or key in self._lone or not isinstance(agent, Agent):
+                self._one_of_many(call, offset, gather)
+                continue
+            chain = (*call.chain, call.id + offset)
+            if not method.waits:
+                _chain.set(chain)  # the code of others sets it when it begins
+            try:
+                args, kwargs = shared or self._arguments.read(call.arguments)
+                result = method.function(agent, *args, **kwargs)
+            except BaseException as error:  # noqa: BLE001 - a user's method may raise anything
+                gather.error(offset, self._error_of(error))
+                continue
+            if method.waits or (type(result) not in PLAIN and hasattr(type(result), "__await__")):
+                self._lone[key] = chain[-1]
+                work = self._lone_call(chain, result, gather)
+                # One name for all: a name each takes as much memory as the agent.
+                self._tasks[chain[-1]] = self._loop.create_task(work, name=call.method)
+            else:
+                gather.value(offset, result)
 
     async def _lone_call(self, chain: tuple[int, ...], work: Any, gather: Gather) -> None:
         """Wait for one of many; what can be worked out afterwards is not kept meanwhile."""
