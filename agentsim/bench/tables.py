@@ -56,7 +56,7 @@ def dummy_table(found: dict[str, Any]) -> RenderableType:
 
 def scaling_tables(found: dict[str, Any]) -> RenderableType:
     """What `scaling.bench_scaling` found."""
-    columns = ["workers", "agents", "s a round", "CPU s a round", "CPU us a turn"]
+    columns = ["workers", "agents", "s a round", "CPU s a round", "us a turn"]
 
     def rows(name: str) -> list[list[str]]:
         return [
