@@ -181,9 +181,11 @@ class Resumable:
             self._broken = None
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            self._idle.set()
-            await link.close()
+            try:
+                await asyncio.gather(*tasks, return_exceptions=True)
+            finally:  # also when it is cancelled here: who detaches waits for it
+                self._idle.set()
+                await link.close()
 
     def _break(self, reason: str) -> None:
         if self._broken is not None and not self._broken.done():

@@ -341,3 +341,34 @@ class Wire(RuleBasedStateMachine):
 
 TestWire = Wire.TestCase
 TestWire.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+class Slow:
+    """A link that broke, and whose end takes its time."""
+
+    def __init__(self) -> None:
+        self.ending = asyncio.Event()
+        self.closed = False
+
+    async def send(self, envelope: Envelope) -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            self.ending.set()
+            await asyncio.sleep(3600)
+
+    async def receive(self) -> Envelope | None:
+        raise WireError("it broke")
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+async def test_a_connection_that_is_cancelled_as_it_ends_holds_up_nobody() -> None:
+    end, link = Resumable(), Slow()
+    running = asyncio.ensure_future(end.run(link, 0))
+    await asyncio.wait_for(link.ending.wait(), 5)
+    running.cancel()
+    await asyncio.wait_for(end.close(), 5)
+    assert running.cancelled()
+    assert link.closed
