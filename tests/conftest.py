@@ -11,6 +11,15 @@ from beds.ssh_hosts import SshHosts
 from whole_runs import Program
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole runs are the slow tier's, but for the few that are marked `quick`."""
+    for item in items:
+        whole = "program" in getattr(item, "fixturenames", ())
+        if whole and item.get_closest_marker("quick") is None:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture
 def program(tmp_path: Path) -> Iterator[Program]:
     """Runs `agentsim`; nothing of it may be left at the end of the test."""

@@ -443,6 +443,7 @@ def test_a_result_is_as_it_was_when_its_call_ended(scene: Scene) -> None:
 # --- large
 
 
+@pytest.mark.slow
 def test_what_is_too_large_is_refused_and_what_is_not_arrives(scene: Scene) -> None:
     rude = [Rude.on(scene.cluster.worker(i)) for i in range(2)]
     with pytest.raises(RemoteFailure, match="at most 64 MiB"):

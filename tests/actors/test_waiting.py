@@ -304,6 +304,7 @@ def test_a_lost_workers_own_calls_are_not_carried_on() -> None:
         assert sleeper(0.0).result(WAIT_S) == 0.0
 
 
+@pytest.mark.slow
 def test_processes_lie_on_the_hosts_in_turn(tmp_path) -> None:
     hosts = tmp_path / "hosts.yaml"
     hosts.write_text("hosts: [{address: one, workers: 1}, {address: two, workers: 1}]\n")

@@ -90,6 +90,7 @@ def test_the_runs_are_kept_where_the_user_says(program, tmp_path) -> None:
     assert (tmp_path / "kept" / "run-1" / "summary.json").exists()
 
 
+@pytest.mark.quick
 def test_a_jitter_above_the_thinking_time_is_refused(program) -> None:
     _, err = program.run("bench", "dummy", "--think", "0.1", "--jitter", "0.5", code=2)
     assert "--jitter 0.5 is more than --think 0.1" in err

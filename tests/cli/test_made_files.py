@@ -54,6 +54,7 @@ def test_nesting_up_to_the_largest_file(folder: Path, text: str) -> None:
     assert (played.code, played.out) == (2, "")
 
 
+@pytest.mark.slow
 def test_many_values_up_to_the_largest_file(folder: Path) -> None:
     (folder / "scenario.yaml").write_text("a: [" + "1," * 2_000_000 + "]")
     assert "more than 200,000 values" in both(folder).err

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 
+@pytest.mark.quick
 def test_run_then_report_show_and_runs(program: Any, scenario: Callable[..., Path]) -> None:
     file = scenario(model={"backend": "cognitive_hierarchy"}, sessions=2)
     program.run("run", file, "--out", "runs/one", "--quiet")

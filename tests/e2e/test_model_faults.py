@@ -35,6 +35,7 @@ def summary(program) -> dict[str, Any]:
     return json.loads((program.folder / "R" / "summary.json").read_text())
 
 
+@pytest.mark.quick
 def test_a_good_server_gives_valid_actions_alone(program, model_server, llm) -> None:
     program.run("run", llm(model_server()), "--out", "R", "--quiet")
     assert summary(program)["actions"]["statuses"] == {"ok": 2 * AGENTS}
@@ -143,6 +144,7 @@ def test_the_key_reaches_the_server_and_nothing_else(program, model_server, llm)
         assert path.is_dir() or key.encode() not in path.read_bytes(), path
 
 
+@pytest.mark.quick
 def test_a_missing_key_is_told_before_anything_starts(program, llm) -> None:
     file = llm("http://127.0.0.1:9/v1", api_key_env="NO_SUCH_KEY")
     _, err = program.run("run", file, "--out", "R", code=2)

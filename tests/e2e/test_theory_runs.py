@@ -15,6 +15,7 @@ def means(run: Path) -> list[float]:
     return [round["mean"] for round in summary["rounds"]]
 
 
+@pytest.mark.quick
 def test_cognitive_hierarchy_meets_its_figures(program) -> None:
     program.run("run", THEORY, "--agents", "10000", "--seed", "1", "--out", "R", "--quiet")
     first, *later = means(program.folder / "R")

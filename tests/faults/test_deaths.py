@@ -43,6 +43,7 @@ def test_nothing_is_left_when_the_orchestrator_is_killed(program, scenario, phas
     program.assert_nothing_left()
 
 
+@pytest.mark.quick
 def test_the_run_fails_and_names_the_victim_when_the_only_node_is_killed(program, scenario) -> None:
     process = program.begin("run", scenario(model=SLOW_DUMMY, limits={"restarts": 0}), "--out", "R")
     reach(program, process, "playing")
@@ -69,6 +70,7 @@ def test_a_frozen_worker_ends_with_its_run(program, scenario) -> None:
     program.assert_nothing_left()
 
 
+@pytest.mark.quick
 def test_a_frozen_worker_is_told_of_within_seconds(program, scenario) -> None:
     process = program.begin("run", scenario(model=SLOW_DUMMY), "--out", "R")
     reach(program, process, "playing")

@@ -19,6 +19,7 @@ from agentsim.testing import Ask, FakeModelServer
 from agentsim.testing.answers import made_up
 
 
+@pytest.mark.quick
 def test_the_directory_exists(program, scenario) -> None:
     (program.folder / "R").mkdir()
     _, err = program.run("run", scenario(), "--out", "R", code=2)

@@ -131,15 +131,31 @@ async def test_a_run_is_the_same_when_the_link_is_cut_during_a_round(
     assert back.startswith("the node of localhost is back after ")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    ("fault", "phase"),
+    [
+        # Each fault in one phase is the fast tier's; what takes ten seconds, and the others, not.
+        pytest.param(
+            *(fault, phase),
+            marks=()
+            if phase == "first round" and fault not in (cut, long_drop)
+            else pytest.mark.slow,
+        )
+        for fault in FAULTS
+        for phase in PHASES
+    ],
+)
 async def test_a_run_is_the_same_when_the_wire_fails(wire, scenario, server, fault, phase) -> None:
     await plays_as_if_nothing_had_happened(wire, scenario, server, phase, fault)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("phase", PHASES[:-1])
+@pytest.mark.parametrize(
+    "phase",
+    [
+        pytest.param(phase, marks=() if phase == "first round" else pytest.mark.slow)
+        for phase in PHASES[:-1]
+    ],
+)
 async def test_a_run_ends_at_once_when_its_only_node_is_killed(wire, scenario, phase) -> None:
     def kill(run: WireRun) -> None:
         os.kill(run.nodes[0].process.pid, signal.SIGKILL)

@@ -53,6 +53,7 @@ def test_ten_thousand_players_over_four_hosts_equal_one_process(
     nothing_left(ssh_hosts)
 
 
+@pytest.mark.quick
 @pytest.mark.timeout(200)
 def test_hosts_on_loopback_equal_one_process(program, scenario, loopback_hosts) -> None:
     file = scenario(agents=50)

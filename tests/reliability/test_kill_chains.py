@@ -32,6 +32,7 @@ def undisturbed(program, file):
     return program.folder / "U"
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("count", [8, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.timeout(900)
 def test_a_chain_of_kills_ends_in_the_undisturbed_table(program, scenario, count) -> None:
@@ -69,6 +70,7 @@ def test_a_run_goes_on_with_other_workers_and_hosts(program, scenario) -> None:
 THINKING = {"backend": "dummy", "think_s": 1.0, "jitter_s": 0.5}
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     "victims", [1, pytest.param(4, marks=pytest.mark.slow)], ids=["one", "four"]
 )

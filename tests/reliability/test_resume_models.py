@@ -66,6 +66,7 @@ async def killed_and_gone_on(
         command = ("resume", "R")
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("memory", "prompt"),
     [

@@ -108,6 +108,7 @@ SHAPES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_time_is_linear_in_the_length(shape: str) -> None:
     """Four times the text may take about four times as long; quadratic would be sixteen."""

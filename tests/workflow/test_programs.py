@@ -226,6 +226,7 @@ def test_tables_can_be_made_again_from_the_journal(program, serve, own) -> None:
     assert [load_run(path).table(name) for name in ("heard", "alone", "requests")] == before
 
 
+@pytest.mark.quick
 def test_a_program_needs_no_model(program, own) -> None:
     source = (
         "def main(run):\n    for p in run.personas: run.record('t', agent=p.agent, n=run.seed)\n"
@@ -306,6 +307,7 @@ def test_sys_exit_ends_the_function(program, own, code, exit) -> None:
     program.run("run", own(f"import sys\ndef main(run): sys.exit({code})\n"), code=exit)
 
 
+@pytest.mark.quick
 def test_what_cannot_be_imported_starts_nothing(program, own) -> None:
     err = failed(program, own("import no_such_thing\ndef main(run): pass\n"), code=2)
     assert "module mine cannot be imported: ModuleNotFoundError" in err
