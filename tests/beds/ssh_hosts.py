@@ -215,6 +215,15 @@ class SshHosts:
         which = "" if ports == "0-65535" else f"tcp dport {ports} "
         self._filter(name, f"{which}drop")
 
+    def lose(self, name: str, percent: int) -> None:
+        """Let a share of all packets that come to a host vanish."""
+        self._filter(name, f"numgen random mod 100 < {percent} counter drop")
+
+    def slow(self, name: str, rate: str = "1mbit") -> None:
+        """Let no more than so much leave a host in a second."""
+        shape = ("root", "tbf", "rate", rate, "burst", "4kb", "latency", "2s")
+        _run("tc", "-n", self[name].namespace, "qdisc", "add", "dev", "eth0", *shape)
+
     def reset(self, name: str) -> None:
         """Answer all TCP that comes to a host with a reset."""
         self._filter(name, "meta l4proto tcp reject with tcp reset")

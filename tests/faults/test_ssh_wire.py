@@ -90,3 +90,19 @@ async def test_a_host_that_stays_away_is_given_up_and_ends_by_itself(
     print(f"node3 ended {took_s:.0f} s after it was cut off")
     assert took_s > 55
     assert rows == await here(tmp_path, 4)
+
+
+async def test_a_slow_and_lossy_network_changes_nothing(
+    tmp_path: Path, ssh_hosts: SshHosts
+) -> None:
+    """Every fifth packet to one host is lost, another one has a link of a megabit a second."""
+    ssh_hosts.hostfile(tmp_path / "h.yaml")
+    model = {"backend": "dummy", "think_s": 1, "jitter_s": 0}
+    file = scenario(tmp_path, "far.yaml", 4, agents=4000, model=model, hosts="h.yaml")
+    ssh_hosts.lose("node2", 20)
+    ssh_hosts.slow("node3")
+    run = WireRun(tmp_path)
+    rows = await run.play(file, timeout_s=PATIENCE_S, proxied=False)
+    assert not [text for text in run.watching.notices if "given up" in text]
+    whole = scenario(tmp_path, "whole.yaml", 4, agents=4000, model=model)
+    assert rows == await WireRun(tmp_path).play(whole, timeout_s=PATIENCE_S, proxied=False)

@@ -4,6 +4,7 @@ import os
 import random
 import secrets
 import signal
+from pathlib import Path
 
 import pytest
 from kills import assert_equal_tables, chain
@@ -115,3 +116,28 @@ def test_a_run_is_not_gone_on_with_another_scenario(program, scenario) -> None:
     assert "only its limits can be others" in err
     _, err = program.run("resume", "R", "--quiet")
     assert "has finished" in err
+
+
+@pytest.mark.skipif(
+    not os.access("/sys/fs/cgroup/memory/cgroup.procs", os.W_OK),
+    reason="the right to limit a process's memory by a control group (version 1) is needed",
+)
+def test_agents_go_on_in_another_worker_when_theirs_is_out_of_memory(program, scenario) -> None:
+    model = {"backend": "dummy", "think_s": 1.0}
+    file = scenario(agents=300_000, rounds=3, model=model)
+    group = Path(f"/sys/fs/cgroup/memory/agentsim-{secrets.token_hex(4)}")
+    group.mkdir()
+    try:
+        process = program.begin("run", file, "--out", "R")
+        program.reach_play("R")
+        # What it has counts for the group that it came from; the next round's columns are too much.
+        (group / "memory.limit_in_bytes").write_text(str(1024 * 1024))
+        (group / "cgroup.procs").write_text(str(program.processes("agentsim.worker")[0]))
+        _, err = process.communicate(timeout=100)
+    finally:
+        group.rmdir()
+    assert process.returncode == 0, err
+    assert "was ended by signal 9" in err
+    assert load_run(program.folder / "R").summary["run"]["restarts"] == 1
+    program.run("run", file, "--out", "U", "--quiet")
+    assert_equal_tables(program.folder / "R", program.folder / "U")
