@@ -5,7 +5,7 @@ VENV := .venv
 BENCH ?=
 BIN := $(VENV)/bin
 # Many tests wait for programs that they started; those of one file stay together.
-PARALLEL := -n 2 --dist loadfile
+PARALLEL := -n 4 --dist loadfile
 # Installed when the lock or the project's settings change, and not otherwise.
 READY := $(VENV)/.ready
 

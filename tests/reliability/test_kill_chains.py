@@ -25,7 +25,7 @@ def points(count: int, draw: random.Random | None = None) -> list[str]:
     """Where a chain of starts is killed: each gets a little further."""
     if draw is not None:
         return [f"{draw.randint(1, 9)}:{draw.choice(HOWS)}" for _ in range(count)]
-    return [f"{2 + i % 5}:{HOWS[i % 3]}" for i in range(count)]
+    return [f"{2 + i % 4}:{HOWS[i % 3]}" for i in range(count)]
 
 
 def undisturbed(program, file):
