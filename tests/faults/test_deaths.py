@@ -34,6 +34,7 @@ def test_the_run_ends_in_order_when_interrupted(program, scenario, phase, number
     assert load_run(program.folder / "R").summary["run"]["state"] == "interrupted"
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("phase", PHASES)
 def test_nothing_is_left_when_the_orchestrator_is_killed(program, scenario, phase) -> None:
     process = program.begin("run", scenario(model=SLOW_DUMMY), "--out", "R")
