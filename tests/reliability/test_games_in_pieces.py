@@ -160,3 +160,16 @@ def test_a_game_ends_right_whatever_happens(whole, tmp_path_factory, seed) -> No
         assert asyncio.run(game.play())
     _summable(game.path)
     assert_equal_tables(game.path, whole.path)
+
+
+def test_a_small_game_goes_on_from_every_byte_of_its_journal(tmp_path) -> None:
+    whole = played(tmp_path / "U", agents=2, rounds=1, model={"backend": "level_k"})
+    size = (whole.path / "journal.log").stat().st_size
+    first = [frame.offset for frame in frames(whole.path / "journal.log")][1]
+    for length in range(first, size):
+        path = tmp_path / str(length)
+        shutil.copytree(whole.path, path)
+        os.truncate(path / "journal.log", length)
+        assert asyncio.run(Game(whole.scenario, path, nodes=1, workers=1).play())
+        assert_equal_tables(path, whole.path)
+        shutil.rmtree(path)
