@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from agentsim.launch import NodeHandle
 from agentsim.plan import HostPlan
 from agentsim.rpc.awake import AwakeClock
-from agentsim.rpc.channel import Client
 from agentsim.rpc.connection import Connection
 from agentsim.rpc.control import ModelReady, NodeReady, Pulse
 from agentsim.rpc.envelope import NODE
 from agentsim.rpc.silence import News, Silence, State, Watched
+from agentsim.rpc.streams import client
 
 # What a node said of its workers holds while its own pulse is not later than this.
 _KNOWN_S = 2.0
@@ -70,7 +70,7 @@ class Peer:
         loop = asyncio.get_running_loop()
         self.plan = plan
         self.handle = handle
-        self.client = Client(handle.target, handle.identity)
+        self.client = client(handle.target, handle.identity)
         self.connection = Connection(
             self.client, run_id=handle.run_id or run_id, epoch=epoch, on_pulse=self._take_pulse
         )

@@ -132,7 +132,7 @@ class WireRun:
         asyncio.get_running_loop().call_later(s, act)
 
     def _launcher(self, log_dir: Path, api_keys: Mapping[str, str]) -> _Proxied:
-        return _Proxied(self, LocalLauncher(log_dir, api_keys))
+        return _Proxied(self, LocalLauncher(log_dir, api_keys, grpc=True))
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from agentsim import errors
 from agentsim.errors import AgentsimError, LaunchError
 from agentsim.launch.registry import StayingNode
 from agentsim.rpc.certificates import Authority
-from agentsim.rpc.channel import Client
 from agentsim.rpc.codec import encode
 from agentsim.rpc.envelope import NODE, ORCHESTRATOR, Envelope, Kind, WireError
 from agentsim.rpc.identity import Identity
 from agentsim.rpc.staying import CONTROL, Answer, Carried, Command, Refused, Renew, read_answer
+from agentsim.rpc.streams import client
 
 A = TypeVar("A", bound=Answer)
 ANSWER_S = 10.0
@@ -64,10 +64,10 @@ class Owner:
             LaunchError: the node does not answer.
             AgentsimError: it refused, for the reason that it gave.
         """
-        client = Client(node.target, self.shown_to(node))
+        way = client(node.target, self.shown_to(node))
         try:
-            link = client.open(CONTROL)
             async with asyncio.timeout(timeout_s):
+                link = await way.open(CONTROL)
                 await link.send(Envelope(Kind.COMMAND, NODE, ORCHESTRATOR, encode(command)))
                 envelope = await link.receive()
             if envelope is None:
@@ -81,7 +81,7 @@ class Owner:
                 f"idle time, or its machine is down; its log: {node.log}"
             ) from None
         finally:
-            await client.close()
+            await way.close()
         if isinstance(found, Refused):
             kind = getattr(errors, found.kind, LaunchError)
             raise (kind if issubclass(kind, AgentsimError) else LaunchError)(found.message)

@@ -67,11 +67,13 @@ class LocalLauncher:
             stdin.
         stay: makes them stay when a run has ended, for as long as this process lives; `host` is
             filled in.
+        grpc: speak with them as with nodes of other machines.
     """
 
     log_dir: Path
     api_keys: Mapping[str, str] = field(default_factory=dict)
     stay: Stay | None = None
+    grpc: bool = False
 
     async def start(self, host: str, index: int) -> LocalNode:
         """See `Launcher.start`."""
@@ -79,7 +81,7 @@ class LocalLauncher:
         log = self.log_dir / f"node-{index}.log"
         stay = self.stay and msgspec.structs.replace(self.stay, host=host)
         config = NodeConfig(
-            address=f"unix:{folder}/node.sock",
+            address=f"{'unix:' if self.grpc else ''}{folder}/node.sock",
             folder=str(folder),
             log_dir=str(self.log_dir.absolute()),
             api_keys=dict(self.api_keys),

@@ -24,9 +24,9 @@ from agentsim.node.home import COPIED_S, settle
 from agentsim.node.node import Node
 from agentsim.node.staying import stay
 from agentsim.rpc import lifeline
-from agentsim.rpc.channel import serve
 from agentsim.rpc.control import Listening, NodeConfig
 from agentsim.rpc.envelope import DATA, PULSE, WireError
+from agentsim.rpc.streams import serve
 from agentsim.version import __version__
 
 _log = logging.getLogger(__name__)

@@ -12,10 +12,10 @@ import msgspec
 
 from agentsim.node.daemon import Daemon
 from agentsim.rpc import lifeline
-from agentsim.rpc.channel import serve
 from agentsim.rpc.control import Listening, NodeConfig
 from agentsim.rpc.envelope import DATA, PULSE
 from agentsim.rpc.staying import CONTROL
+from agentsim.rpc.streams import serve
 from agentsim.version import __version__
 
 _log = logging.getLogger(__name__)

@@ -112,12 +112,7 @@ def _is_cancelled() -> bool:
 class Client:
     """The orchestrator's way to one node: a connection for each stream.
 
-    They are two, because the pulse must not wait behind data that a slow link has not taken yet.
-
-    Args:
-        target: gRPC target, e.g. `unix:/path` or `host:port`.
-        identity: the orchestrator's, for mutual TLS; None only over a Unix socket in a private
-            folder.
+    The pulse must not wait behind data that a slow link has not taken yet. See `streams.client`.
     """
 
     def __init__(self, target: str, identity: Identity | None = None) -> None:
@@ -125,8 +120,8 @@ class Client:
         self._identity = identity
         self._channels: dict[str, grpc.aio.Channel] = {}
 
-    def open(self, stream: str) -> Link:
-        """Open the stream DATA or PULSE."""
+    async def open(self, stream: str) -> Link:
+        """See `streams.Client`."""
         if stream not in self._channels:
             self._channels[stream] = self._connect()
         call = self._channels[stream].stream_stream(f"/{_SERVICE}/{stream}")()
@@ -137,7 +132,7 @@ class Client:
         return _CallLink(call, finish=finish)
 
     async def close(self) -> None:
-        """Close the connections and their streams."""
+        """See `streams.Client`."""
         channels, self._channels = self._channels, {}
         await asyncio.gather(*(channel.close() for channel in channels.values()))
 
@@ -151,18 +146,14 @@ class Client:
 
 
 class Server:
-    """A server that listens. Use `serve`.
-
-    Attributes:
-        port: the TCP port; 0 for a Unix socket.
-    """
+    """A server that listens. Use `serve`."""
 
     def __init__(self, server: grpc.aio.Server, port: int) -> None:
         self.port = port
         self._server = server
 
     async def stop(self, grace: float | None) -> None:
-        """Stop listening, and end streams after so many seconds."""
+        """See `streams.Server`."""
         await self._server.stop(grace)
 
 
@@ -173,21 +164,7 @@ async def serve(
     *,
     renewed: Callable[[], Identity] | None = None,
 ) -> Server:
-    """Start a server whose streams are served by `handlers`, by stream name.
-
-    A stream ends when its handler returns.
-
-    Args:
-        address: `unix:/path`, or `host:port`; of a range as in `host:7000-7099` the first free
-            port is taken, of `host:0` any.
-        handlers: by stream name.
-        identity: the node's, for mutual TLS: only the orchestrator of the same authority is
-            served. None only over a Unix socket in a private folder.
-        renewed: gives the identity for each new connection, for servers that outlive one.
-
-    Raises:
-        WireError: nothing can listen there.
-    """
+    """See `streams.serve`."""
     server = grpc.aio.server(options=_SERVER_OPTIONS)
     methods = {name: _method(handler, identity) for name, handler in handlers.items()}
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, methods),))

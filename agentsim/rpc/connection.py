@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 import msgspec
 
-from agentsim.rpc.channel import Client
 from agentsim.rpc.codec import decode, encode
 from agentsim.rpc.control import Join, Joined, Pulse, Refused
 from agentsim.rpc.envelope import DATA, NODE, ORCHESTRATOR, PULSE, Envelope, Kind, WireError
 from agentsim.rpc.links import Link
 from agentsim.rpc.resumable import Resumable
+from agentsim.rpc.streams import Client
 
 _log = logging.getLogger(__name__)
 _JOIN_TIMEOUT_S = 10.0
@@ -80,7 +80,7 @@ class Connection:
     async def _join(self) -> tuple[Link, int]:
         """A data stream that the node has taken, and how many messages it has."""
         self._connections += 1
-        link = self._client.open(DATA)
+        link = await self._client.open(DATA)
         try:
             async with asyncio.timeout(_JOIN_TIMEOUT_S):
                 await link.send(self._hello())
@@ -120,18 +120,21 @@ class Connection:
 
     async def _read_pulses(self) -> None:
         while True:
-            link = self._client.open(PULSE)
             try:
-                await link.send(self._hello())
-                while (envelope := await link.receive()) is not None:
-                    if envelope.kind is Kind.PULSE:
-                        self._on_pulse(decode(envelope.body, Pulse))
+                await self._read_pulse(await self._client.open(PULSE))
             except (WireError, msgspec.DecodeError) as error:
                 _log.info("the pulse broke: %s", error)
-            finally:
-                with contextlib.suppress(WireError):
-                    await link.close()
             await asyncio.sleep(_LONGEST_PAUSE_S)
+
+    async def _read_pulse(self, link: Link) -> None:
+        try:
+            await link.send(self._hello())
+            while (envelope := await link.receive()) is not None:
+                if envelope.kind is Kind.PULSE:
+                    self._on_pulse(decode(envelope.body, Pulse))
+        finally:
+            with contextlib.suppress(WireError):
+                await link.close()
 
     def _hello(self) -> Envelope:
         join = Join(self._run_id, self._epoch, self._connections, self.wire.received, self._known)

@@ -47,6 +47,7 @@ class Kind(IntEnum):
     REFUSED = 22  # node → orchestrator, another answer: control.Refused
     ACK = 23  # on data streams, both ways: u64, how many messages were taken
     LEAVE = 24  # orchestrator → node, empty: the run is over
+    STREAM = 25  # first on a Unix socket to a node: which stream, UTF-8
 
 
 @dataclass(frozen=True, slots=True)

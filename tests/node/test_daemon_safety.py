@@ -65,7 +65,7 @@ async def refused(target: str, identity: Identity | None, stream: str) -> bool:
     """Whether a stream is not served: it breaks, and carries nothing."""
     client = Client(target, identity)
     try:
-        link = client.open(stream)
+        link = await client.open(stream)
         async with asyncio.timeout(20):
             message = Join("one", 1, 1) if stream != CONTROL else EndNode()
             kind = Kind.JOIN if stream != CONTROL else Kind.COMMAND

@@ -39,7 +39,7 @@ async def echoing(identity: Identity, address: str = "127.0.0.1:0") -> AsyncIter
 @asynccontextmanager
 async def connected(port: int, identity: Identity | None) -> AsyncIterator[Link]:
     client = Client(f"127.0.0.1:{port}", identity)
-    link = client.open(DATA)
+    link = await client.open(DATA)
     try:
         yield link
     finally:

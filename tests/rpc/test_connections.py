@@ -227,7 +227,7 @@ async def test_streams_that_do_not_begin_with_a_join_are_closed(first: bytes) ->
     door = Door(OnlyRun(echo))
     server = await serve("127.0.0.1:0", {DATA: door.data})
     client = Client(f"127.0.0.1:{server.port}")
-    link = client.open(DATA)
+    link = await client.open(DATA)
     kind = Kind.JOIN if first else Kind.START
     await link.send(Envelope(kind, NODE, ORCHESTRATOR, first))
     assert await asyncio.wait_for(link.receive(), 10) is None

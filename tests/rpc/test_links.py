@@ -1,15 +1,14 @@
-"""The three transports keep order and size, and tell when the other side has gone."""
+"""The transports keep order and size, and tell when the other side has gone."""
 
 import asyncio
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from agentsim.rpc.channel import Client, serve
-from agentsim.rpc.envelope import DATA, NODE, ORCHESTRATOR, Envelope, Kind, WireError
+from agentsim.rpc.envelope import DATA, NODE, ORCHESTRATOR, Envelope, Kind, WireError, pack
 from agentsim.rpc.links import (
     MAX_MESSAGE_BYTES,
     Link,
@@ -17,6 +16,7 @@ from agentsim.rpc.links import (
     connect_unix,
     memory_pair,
 )
+from agentsim.rpc.streams import client, serve
 
 Handler = Callable[[Link], Awaitable[None]]
 
@@ -53,16 +53,24 @@ async def over_unix(folder: Path, handler: Handler) -> AsyncIterator[Link]:
 
 
 @asynccontextmanager
-async def over_grpc(folder: Path, handler: Handler) -> AsyncIterator[Link]:
-    server = await serve(f"unix:{folder}/g", {DATA: handler})
-    client = Client(f"unix:{folder}/g")
-    link = client.open(DATA)
+async def over_stream(address: str, handler: Handler) -> AsyncIterator[Link]:
+    server = await serve(address, {DATA: handler})
+    way = client(address)
+    link = await way.open(DATA)
     try:
         yield link
     finally:
         await link.close()
-        await client.close()
+        await way.close()
         await server.stop(0)
+
+
+def over_grpc(folder: Path, handler: Handler) -> AbstractAsyncContextManager[Link]:
+    return over_stream(f"unix:{folder}/g", handler)
+
+
+def over_socket(folder: Path, handler: Handler) -> AbstractAsyncContextManager[Link]:
+    return over_stream(f"{folder}/n", handler)
 
 
 @asynccontextmanager
@@ -77,7 +85,7 @@ async def in_memory(folder: Path, handler: Handler) -> AsyncIterator[Link]:
         await theirs.close()
 
 
-TRANSPORTS = [over_unix, over_grpc, in_memory]
+TRANSPORTS = [over_unix, over_grpc, over_socket, in_memory]
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -98,7 +106,7 @@ async def test_several_may_send_at_once(transport, tmp_path) -> None:
     assert sorted(envelope.sender for envelope in got) == list(range(20))
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS[:2])
+@pytest.mark.parametrize("transport", TRANSPORTS[:3])
 async def test_receive_ends_when_the_other_side_leaves(transport, tmp_path) -> None:
     async def leave(link: Link) -> None:
         await link.receive()
@@ -142,8 +150,58 @@ async def test_nobody_listens(tmp_path) -> None:
 
 
 async def test_grpc_without_a_server_is_an_error(tmp_path) -> None:
-    client = Client(f"unix:{tmp_path}/nothing")
-    link = client.open(DATA)
+    way = client(f"unix:{tmp_path}/nothing")
+    link = await way.open(DATA)
     with pytest.raises(WireError, match=r"^cannot connect: No such file or directory$"):
         await link.send(Envelope(Kind.START, NODE, ORCHESTRATOR, b""))
-    await client.close()
+    await way.close()
+
+
+async def test_a_socket_without_a_server_is_an_error(tmp_path) -> None:
+    with pytest.raises(WireError, match=r"cannot connect to .*No such file or directory"):
+        await client(f"{tmp_path}/nothing").open(DATA)
+
+
+async def test_a_socket_that_cannot_be_made_is_an_error(tmp_path) -> None:
+    with pytest.raises(WireError, match=r"cannot listen on .*No such file or directory"):
+        await serve(f"{tmp_path}/nowhere/n", {DATA: echo})
+
+
+@pytest.mark.parametrize("first", [b"nonsense", pack(message(b"Data"))])
+async def test_a_socket_ends_what_names_no_stream(tmp_path, first) -> None:
+    served = []
+    server = await serve(f"{tmp_path}/n", {DATA: served.append})
+    reader, writer = await asyncio.open_unix_connection(f"{tmp_path}/n")
+    writer.write(struct.pack("<I", len(first)) + first)
+    assert await asyncio.wait_for(reader.read(), 10) == b""
+    writer.close()
+    await server.stop(0)
+    assert served == []
+
+
+async def test_a_socket_ends_a_stream_that_is_not_served(tmp_path) -> None:
+    async with over_socket(tmp_path, echo):
+        way = client(f"{tmp_path}/n")
+        link = await way.open("Gossip")
+        assert await asyncio.wait_for(link.receive(), 10) is None
+        await way.close()
+
+
+async def test_a_server_of_a_socket_ends_streams_that_do_not_end(tmp_path) -> None:
+    ended = asyncio.Event()
+
+    async def never(link: Link) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    server = await serve(f"{tmp_path}/n", {DATA: never})
+    way = client(f"{tmp_path}/n")
+    link = await way.open(DATA)
+    await link.send(message(b""))
+    await asyncio.sleep(0.05)
+    await asyncio.wait_for(server.stop(0.05), 10)
+    assert ended.is_set()
+    assert await link.receive() is None
+    await way.close()
