@@ -191,6 +191,7 @@ class Node:
             case Kind.START:
                 start = decode(envelope.body, NodeStart)
                 self._host = start.host
+                self._workers.expect(_indices(start))
                 self._begin(self._start(start))
             case Kind.SERVE:
                 self._begin(self._serve(decode(envelope.body, ServeModels)))
@@ -199,7 +200,10 @@ class Node:
             case Kind.RECORDINGS:
                 self._models.record(decode(envelope.body, Recordings))
             case Kind.SPAWN:
-                self._begin(self._spawn(decode(envelope.body, Spawn).workers))
+                # Before the next message is taken, which may be for one of them.
+                workers = decode(envelope.body, Spawn).workers
+                self._workers.expect(workers)
+                self._begin(self._spawn(workers))
             case Kind.END:
                 for worker in decode(envelope.body, Spawn).workers:
                     self._workers.end(worker)

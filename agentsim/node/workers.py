@@ -77,6 +77,7 @@ class Workers:
         self._last_pulse_s: dict[int, float] = {}
         self._agents: dict[int, int] = {}
         self._coming: dict[int, _Coming] = {}
+        self._expected: set[int] = set()
         self._ending: set[int] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
@@ -91,7 +92,7 @@ class Workers:
     def count(self) -> int:
         """Workers that run or are being started."""
         ended = sum(process.returncode is not None for process in self._processes.values())
-        return len(self._tokens) - ended
+        return len(self._tokens) - len(self._expected) - ended
 
     def running(self) -> dict[int, tuple[int, int]]:
         """Process id, and agents as it said last, of each worker that runs."""
@@ -106,11 +107,18 @@ class Workers:
         now = self._clock.now()
         return {worker: now - last_s for worker, last_s in self._last_pulse_s.items()}
 
-    async def start(self, workers: Sequence[int]) -> None:
-        """Start workers of these indices, side by side, and wait until all are connected.
+    def expect(self, workers: Sequence[int]) -> None:
+        """Workers will be started: what is sent to one of them from now on waits for it."""
+        loop = asyncio.get_running_loop()
+        self._expected.update(workers)
+        for worker in workers:
+            self._tokens[worker] = secrets.token_hex(16)
+            self._coming[worker] = _Coming(loop.create_future())
 
-        What is sent to one of them meanwhile waits for it. One that ends before it is connected is
-        told of like any other.
+    async def start(self, workers: Sequence[int]) -> None:
+        """Start expected workers, side by side, and wait until all are connected.
+
+        One that ends before it is connected is told of like any other.
 
         Raises:
             LaunchError: one did not connect in time, or there is no room for them.
@@ -119,11 +127,14 @@ class Workers:
             self._server = await asyncio.start_unix_server(
                 self._serve, path=str(self._socket), limit=2**20
             )
-        self._admit(len(workers))
-        loop = asyncio.get_running_loop()
-        for worker in workers:
-            self._tokens[worker] = secrets.token_hex(16)
-            self._coming[worker] = _Coming(loop.create_future())
+        try:
+            self._admit(len(workers))
+        except LaunchError:
+            for worker in workers:
+                self._forget(worker)
+            raise
+        finally:
+            self._expected.difference_update(workers)
         settled = [self._coming[worker].settled for worker in workers]
         await asyncio.gather(*(self._spawn(worker) for worker in workers))
         if settled:
@@ -193,8 +204,7 @@ class Workers:
 
     async def _spawn(self, worker: int) -> None:
         if worker in self._ending:  # it is not wanted any more
-            del self._tokens[worker]
-            self._settle(worker)
+            self._forget(worker)
             return
         with self._log_of(worker).open("ab") as log:
             process = await asyncio.create_subprocess_exec(
@@ -249,6 +259,11 @@ class Workers:
         while coming is not None and coming.held:
             await link.send(coming.held.popleft())
         self._links[worker] = link
+        self._settle(worker)
+
+    def _forget(self, worker: int) -> None:
+        """A worker is not started after all."""
+        del self._tokens[worker]
         self._settle(worker)
 
     def _settle(self, worker: int) -> None:

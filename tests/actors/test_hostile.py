@@ -148,6 +148,7 @@ async def test_another_runs_token_is_refused(tmp_path: Path, caplog: Any) -> Non
         folder = tmp_path / name
         folder.mkdir()
         runs.append(Workers(folder, folder, take, lambda *_: None))
+        runs[-1].expect([0])
         await runs[-1].start([0])
     try:
         reader, writer = await asyncio.open_unix_connection(str(tmp_path / "one" / "workers.sock"))
