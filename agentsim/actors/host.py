@@ -37,7 +37,7 @@ from agentsim.actors.outcomes import Outcomes, encode_result
 from agentsim.actors.refs import AgentRef, GroupRef
 from agentsim.actors.residents import MANY, House, Method, Residents
 from agentsim.actors.threads import Threads, run
-from agentsim.actors.wire import PLAIN
+from agentsim.actors.wire import NUMBERS, PLAIN
 
 _log = logging.getLogger(__name__)
 # Calls of one group call that begin before the loop comes round.
@@ -344,6 +344,9 @@ class ActorHost:
         """Begin calls of agents; of those that have nothing else to do, without a mailbox."""
         gather, group, method = many.gather, many.group, many.method
         call, shared, agents = gather.call, many.arguments, group.agents
+        # Results that need nothing more are handed over together.
+        offsets: list[int] = []
+        values: list[Any] = []
         for offset in range(start, end):
             index = call.first + offset
             agent = agents.get(index)
@@ -360,13 +363,18 @@ class ActorHost:
             except BaseException as error:  # noqa: BLE001 - a user's method may raise anything
                 gather.error(offset, self._error_of(error))
                 continue
-            if method.waits or (type(result) not in PLAIN and hasattr(type(result), "__await__")):
+            if type(result) in NUMBERS:
+                offsets.append(offset)
+                values.append(result)
+            elif method.waits or (type(result) not in PLAIN and hasattr(type(result), "__await__")):
                 self._lone[key] = chain[-1]
                 work = self._lone_call(chain, result, gather)
                 # One name for all: a name each takes as much memory as the agent.
                 self._tasks[chain[-1]] = self._loop.create_task(work, name=call.method)
             else:
                 gather.value(offset, result)
+        if offsets:
+            gather.numbers(offsets, values)
 
     async def _lone_call(self, chain: tuple[int, ...], work: Any, gather: Gather) -> None:
         """Wait for one of many; what can be worked out afterwards is not kept meanwhile."""

@@ -23,6 +23,9 @@ MAX_INT_BYTES: Final = 64 * 2**10
 PLAIN: Final[frozenset[type]] = frozenset({NoneType, bool, int, float, str, bytes})
 """Types that MessagePack keeps as they are."""
 
+NUMBERS: Final[frozenset[type]] = frozenset({NoneType, bool, float})
+"""Those that take a few bytes, whatever their value."""
+
 SURE: Final[frozenset[type]] = PLAIN - {int, str}
 """Those of which every value can be written: an int may be too long, a str have a surrogate."""
 

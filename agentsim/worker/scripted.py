@@ -83,16 +83,24 @@ async def act(
             yield _answers(observation, worker, agents[rows], values[rows], model.text_bytes)
         return
     started = time.monotonic()
-    order = np.argsort(thinking_s, kind="stable")
-    agents, values, thinking_s = agents[order], values[order], thinking_s[order]
+    ticks = _ticks(thinking_s)
+    order = np.argsort(ticks, kind="stable")
+    agents, values, ticks = agents[order], values[order], ticks[order]
     done = 0
     while done < count:
-        await asyncio.sleep(max(0.0, started + thinking_s[done] + _TICK_S - time.monotonic()))
-        awake = int(np.searchsorted(thinking_s, time.monotonic() - started, side="right"))
+        await asyncio.sleep(max(0.0, started + int(ticks[done]) * _TICK_S - time.monotonic()))
+        now = min(int((time.monotonic() - started) / _TICK_S), int(ticks[-1]))
+        awake = int(np.searchsorted(ticks, ticks.dtype.type(now), side="right"))
         while done < awake:
             rows = slice(done, min(awake, done + most))
             yield _answers(observation, worker, agents[rows], values[rows], model.text_bytes)
             done = rows.stop
+
+
+def _ticks(thinking_s: NDArray[np.float64]) -> NDArray[np.unsignedinteger]:
+    """The tick at which each has thought; of 16 bits where they do, which sort ten times faster."""
+    ticks = np.ceil(thinking_s / _TICK_S)
+    return ticks.astype(np.uint16 if ticks.max(initial=0.0) < 2**16 else np.uint64)
 
 
 def _answers(

@@ -10,6 +10,7 @@ from agentsim.models.rule import Rule
 from agentsim.models.scripted import build
 from agentsim.rpc.codec import agents_of, values_of
 from agentsim.rpc.messages import Observation
+from agentsim.worker import scripted
 from agentsim.worker.scripted import Shard, act
 
 RULE = Rule.of(0, 100, "2/3 * mean", ["mean"])
@@ -53,3 +54,12 @@ async def test_no_agent_answers_before_it_has_thought() -> None:
     # One timer serves all that wake together, and they do not all wait for the slowest.
     assert len(set(times)) < 60
     assert min(times) < 0.2
+
+
+async def test_no_agent_that_thinks_for_very_many_ticks_answers_before(monkeypatch) -> None:
+    monkeypatch.setattr(scripted, "_TICK_S", 1e-6)
+    model = build(Dummy(backend="dummy", think_s=0.1, jitter_s=0.08), RULE, seed=1)
+    agents, _, times = await collect(model, Shard(0, 20))
+    thinking_s = model.thinking_s(np.arange(20, dtype=np.uint32), OBSERVATION)
+    assert agents.tolist() == np.argsort(thinking_s).tolist()
+    assert all(when >= thinking_s[agent] for agent, when in zip(agents, times, strict=True))
