@@ -25,7 +25,7 @@ COMMANDS = {
     "ten-million": "dummy --agents 10000000 --think 0 --jitter 0 --repeats 1",
     "scaling": "scaling --repeats 2",
     "scaling-coroutines": (
-        "scaling --repeats 2 --rounds 1 --coroutines --agents 200000 --sizes 10000,100000,300000"
+        "scaling --repeats 2 --rounds 1 --coroutines --agents 200000 --sizes 10000,100000,1000000"
     ),
     "messages": "messages",
     "results": "results",
