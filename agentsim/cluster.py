@@ -24,34 +24,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import msgspec
 import uvloop
 
 from agentsim import launch
 from agentsim.actors.agent import Agent, type_path
-from agentsim.actors.batches import batches
 from agentsim.actors.caller import Caller
 from agentsim.actors.codec import Codec
 from agentsim.actors.find import find_agent, sources_of
 from agentsim.actors.messages import (
-    CENTRE,
-    ActorMessage,
     Create,
     Done,
     DoneMany,
     Drop,
-    Lost,
     Setup,
     Value,
-    read_messages,
 )
-from agentsim.actors.proxy import Group, Proxy, proxy_of
-from agentsim.actors.refs import AgentRef, GroupRef
+from agentsim.actors.proxy import Group, Proxy
+from agentsim.centre import Centre
 from agentsim.config.hostfile import Host, Hostfile
 from agentsim.errors import PeerLost, UserError
 from agentsim.nodes import Nodes, open_nodes
 from agentsim.plan import RunPlan, place
-from agentsim.rpc.envelope import Envelope, Kind
+from agentsim.rpc.envelope import Envelope
 
 _log = logging.getLogger(__name__)
 # Constructor arguments of this many agents travel in one message, and at most so many bytes.
@@ -122,7 +116,6 @@ class Cluster:
         self._log_dir = log_dir
         self._groups = itertools.count(1)
         self._turns = itertools.count()
-        self._next_worker = self.workers
         self._made: dict[int, Group] = {}
         self._codec = Codec(self._modules)
         self._sources = sources_of(self._modules)
@@ -131,11 +124,8 @@ class Cluster:
         self._failed: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop
         self._caller: Caller
-        self._nodes: Nodes
+        self._centre: Centre
         self._stop: asyncio.Event
-        self._outbox: asyncio.Queue[tuple[int, list[ActorMessage]]]
-        # Workers that were lost or ended, and why.
-        self._gone: dict[int, str] = {}
 
     @classmethod
     def local(cls, workers: int = 2, *, modules: Iterable[str], **options: Any) -> Cluster:
@@ -247,7 +237,7 @@ class Cluster:
             self._caller.send(worker, Drop(number))
         own = [worker for worker in workers if worker >= self.workers]
         if own:
-            self._run(self._end(own))
+            self._run(self._centre.end(own))
 
     def release_all(self) -> None:
         """End all agents that were made so far."""
@@ -303,7 +293,7 @@ class Cluster:
         return alive[next(self._turns) % len(alive)]
 
     def _alive(self) -> list[int]:
-        alive = [worker for worker in range(self.workers) if worker not in self._gone]
+        alive = [worker for worker in range(self.workers) if worker not in self._centre.gone]
         if not alive:
             raise PeerLost("all workers of the cluster are gone")
         return alive
@@ -320,28 +310,16 @@ class Cluster:
 
     def _processes(self, total: int) -> list[tuple[int, int, int]]:
         """A process of its own for each agent; they start side by side."""
-        workers = list(range(self._next_worker, self._next_worker + total))
-        self._next_worker += total
+        workers = self._centre.reserve(total)
         for host in range(len(self._plan.hosts)):
             mine = [worker for worker in workers if self._host_in_turn(worker) == host]
             if mine:
-                self._run(self._begin(host, mine))
+                self._run(self._centre.begin(host, mine))
         return [(worker, agent, 1) for agent, worker in enumerate(workers)]
 
     def _host_in_turn(self, worker: int) -> int:
         """Where a further worker lives."""
         return (worker - self.workers) % len(self._plan.hosts)
-
-    async def _begin(self, host: int, workers: list[int]) -> None:
-        await self._nodes.spawn(host, workers)
-        setup = self._setup()
-        lost = [Lost(worker, reason) for worker, reason in self._gone.items()]
-        for worker in workers:
-            await self._nodes.send(worker, Kind.ACTORS, [setup, *lost])
-
-    async def _end(self, workers: list[int]) -> None:
-        self._lose(workers, "the agent was released")
-        await self._nodes.end(workers)
 
     def _run(self, work: Coroutine[None, None, None]) -> None:
         """Do something on the loop's thread, and wait for it."""
@@ -408,26 +386,10 @@ class Cluster:
             What raises when the nodes fail.
         """
         self._loop = asyncio.get_running_loop()
-        self._nodes = nodes
-        self._outbox = asyncio.Queue()
-        for worker in range(self.workers):
-            await nodes.send(worker, Kind.ACTORS, [self._setup()])
-        self._caller = Caller(CENTRE, self._loop, self._codec, self._post, proxy=self._proxy)
-        tasks = [
-            asyncio.ensure_future(self._send()),
-            asyncio.ensure_future(self._read(other, lost)),
-        ]
-        broken = asyncio.ensure_future(_first(tasks))
-        try:
+        self._centre = Centre(nodes, self.workers, self._codec, self._find, self._setup)
+        self._caller = self._centre.caller
+        async with self._centre.running(other, lost) as broken:
             yield broken
-        finally:
-            for task in (*tasks, broken):
-                task.cancel()
-            results = await asyncio.gather(*tasks, broken, return_exceptions=True)
-            error = next((r for r in results if isinstance(r, Exception)), None)
-            reason = "the cluster was closed" if error is None else str(error)
-            for worker in range(self._next_worker):
-                self._caller.lose(Lost(worker, reason))
 
     def interrupt(self, error: BaseException) -> None:
         """Raise in whoever waits for a result in a thread, now and from now on."""
@@ -435,68 +397,9 @@ class Cluster:
 
     def _setup(self) -> Setup:
         hosts = [host.address for host in self._plan.hosts for _ in range(host.workers)]
-        further = self._next_worker - self.workers
-        own = [
-            self._plan.hosts[self._host_in_turn(self.workers + i)].address for i in range(further)
-        ]
+        further = range(self.workers, self._centre.workers)
+        own = [self._plan.hosts[self._host_in_turn(worker)].address for worker in further]
         return Setup(list(self._modules), self._sources, [*hosts, *own], self._threads)
-
-    def _post(self, to: int, messages: Sequence[ActorMessage]) -> None:
-        if 0 <= to < self._next_worker:
-            self._outbox.put_nowait((to, list(messages)))
-        else:
-            self._caller.lose(Lost(to, f"there is no worker {to}"))
-
-    async def _send(self) -> None:
-        while True:
-            worker, messages = await self._outbox.get()
-            for batch in batches(messages):
-                try:
-                    await self._nodes.send(worker, Kind.ACTORS, batch)
-                except PeerLost as error:
-                    self._lose(error.workers, str(error))
-                    break
-
-    async def _read(
-        self, other: Callable[[Envelope], Awaitable[None]] | None, lost: Callable[[PeerLost], None]
-    ) -> None:
-        while True:
-            try:
-                envelope = await self._nodes.receive()
-            except PeerLost as error:
-                if not error.workers:
-                    raise
-                self._lose(error.workers, str(error))
-                lost(error)
-                continue
-            if envelope.kind is not Kind.ACTORS:
-                if other is not None:
-                    await other(envelope)
-                continue
-            try:
-                messages = read_messages(envelope.body)
-            except msgspec.DecodeError as error:
-                _log.warning("dropped a message of worker %d: %s", envelope.sender, error)
-                continue
-            for message in messages:
-                if isinstance(message, _RESULTS):
-                    self._caller.take(message)
-            self._caller.notify()
-
-    def _lose(self, workers: Iterable[int], reason: str) -> None:
-        """Workers are gone: tell everybody who may wait for them."""
-        for worker in workers:
-            if worker in self._gone:
-                continue
-            self._gone[worker] = reason
-            lost = Lost(worker, reason)
-            self._caller.lose(lost)
-            for other in range(self._next_worker):
-                if other not in self._gone:
-                    self._post(other, [lost])
-
-    def _proxy(self, reference: AgentRef | GroupRef) -> Proxy | Group:
-        return proxy_of(reference, self._caller, self._find)
 
 
 class _Logged:
@@ -507,13 +410,6 @@ class _Logged:
 
     def notice(self, message: str) -> None:
         _log.warning("%s", message)
-
-
-async def _first(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Wait for the first task to end, and raise what it raised."""
-    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in done:
-        task.result()
 
 
 def _split(arguments: Any) -> tuple[tuple[Any, ...], Mapping[str, Any]]:

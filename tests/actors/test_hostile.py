@@ -61,7 +61,7 @@ class Scene:
         self.logs = logs
         self.intruder = Intruder.on(cluster.worker(0))
         self.agents = [Echo.on(cluster.worker(i)) for i in range(2)]
-        self.folder = cluster._nodes._nodes[0].handle.folder
+        self.folder = cluster._centre.nodes._nodes[0].handle.folder
 
     def works(self) -> None:
         """Whether both workers answer, and reach each other."""
