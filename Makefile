@@ -9,6 +9,9 @@ PARALLEL := -n 4 --dist loadfile
 # Installed when the lock or the project's settings change, and not otherwise.
 READY := $(VENV)/.ready
 
+# Hundreds of processes begin, and each would compile the program anew where this is set.
+test test-fast: export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo check format test test-fast docs snapshots bench bench-full lock clean
 
