@@ -379,10 +379,8 @@ def test_everything_fails_when_the_cluster_closes() -> None:
         waits.result(WAIT_S)
 
 
-def test_the_module_travels_as_its_source() -> None:
+def test_the_module_travels_as_its_source(cluster) -> None:
     assert my_agents.__file__ is not None
-    with Cluster.local(workers=1, modules=["my_agents"]) as cluster:
-        failing = Echo.on(cluster).fail("x")
-        with pytest.raises(RemoteFailure) as caught:
-            failing.result(WAIT_S)
+    with pytest.raises(RemoteFailure) as caught:
+        Echo.on(cluster).fail("x").result(WAIT_S)
     assert my_agents.__file__ not in str(caught.value)

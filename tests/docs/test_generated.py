@@ -55,6 +55,13 @@ def build() -> ModuleType:
     return module
 
 
+@pytest.fixture(scope="module")
+def pages(build: ModuleType) -> dict[str, str]:
+    """Every generated page, to be read only."""
+    pages: dict[str, str] = build.generated()
+    return pages
+
+
 def test_nothing_is_stale(
     build: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,11 +71,14 @@ def test_nothing_is_stale(
 
 
 def test_a_stale_page_is_named(
-    build: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    build: ModuleType,
+    pages: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    pages = build.generated() | {"docs/reference/models.md": "older"}
-    del pages["docs/errors/unknown-key.md"]
-    monkeypatch.setattr(build, "generated", lambda: pages)
+    others = pages | {"docs/reference/models.md": "older"}
+    del others["docs/errors/unknown-key.md"]
+    monkeypatch.setattr(build, "generated", lambda: others)
     monkeypatch.setattr("sys.argv", ["build.py", "--check"])
     assert build.main() == 1
     said = capsys.readouterr().err.splitlines()
@@ -76,8 +86,7 @@ def test_a_stale_page_is_named(
         assert f"{name} is stale; run: make docs" in said
 
 
-def test_every_kind_of_file_has_a_page_with_every_key(build: ModuleType) -> None:
-    pages = build.generated()
+def test_every_kind_of_file_has_a_page_with_every_key(pages: dict[str, str]) -> None:
     text = "".join(page for name, page in pages.items() if name.startswith("docs/reference/"))
     for model in ROOTS:
         for part in reference.parts(model):
@@ -88,10 +97,10 @@ def test_every_kind_of_file_has_a_page_with_every_key(build: ModuleType) -> None
                 )
 
 
-def test_every_row_is_complete(build: ModuleType) -> None:
+def test_every_row_is_complete(pages: dict[str, str]) -> None:
     rows = [
         row
-        for name, page in build.generated().items()
+        for name, page in pages.items()
         if name.startswith("docs/reference/")
         for row in re.findall(r"^\| `.*\|$", page, re.MULTILINE)
     ]
@@ -123,11 +132,11 @@ def test_seconds_are_called_so() -> None:
     assert [name for name, text in fields if "second" not in text] == []
 
 
-def test_every_code_has_a_page(build: ModuleType) -> None:
-    index = build.generated()["docs/errors/README.md"]
+def test_every_code_has_a_page(pages: dict[str, str]) -> None:
+    index = pages["docs/errors/README.md"]
     for code in CODES:
         assert f"[{code}]({code}.md)" in index
-        page = build.generated()[f"docs/errors/{code}.md"]
+        page = pages[f"docs/errors/{code}.md"]
         assert f"error[{code}]: " in page, "what is said about the wrong example"
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from matplotlib.figure import Figure
 
 from agentsim.config.population import Population
 from agentsim.population import write_personas
@@ -180,6 +183,19 @@ class MadeRun:
                     )
                 )
         return result
+
+
+@contextmanager
+def svg_alone() -> Iterator[None]:
+    """PNGs and PDFs stay empty: the page shows none, and they take most of a report's time."""
+    savefig = Figure.savefig
+
+    def save(figure: Figure, out: Any, *, format: str, **more: Any) -> None:
+        if format == "svg":
+            savefig(figure, out, format=format, **more)
+
+    with mock.patch.object(Figure, "savefig", save):
+        yield
 
 
 def one_session(path: Path, **options: Any) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -13,7 +14,15 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from made_runs import EVIL, TALKING, MadeRun, one_session, three_sessions, with_groups
+from made_runs import (
+    EVIL,
+    TALKING,
+    MadeRun,
+    one_session,
+    svg_alone,
+    three_sessions,
+    with_groups,
+)
 
 from agentsim.errors import ResultsError, UserError
 from agentsim.report import write_report
@@ -53,7 +62,8 @@ class Page(HTMLParser):
 
 
 def page_of(run: Path) -> Page:
-    return Page(write_report(run).read_text("utf-8"))
+    with svg_alone():
+        return Page(write_report(run).read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -123,16 +133,16 @@ def test_nothing_but_a_report_is_replaced(tmp_path: Path) -> None:
 
 
 def test_the_older_report_stays_when_the_new_one_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = one_session(tmp_path / "run")
-    write_report(run)
+    run = tmp_path / "run"
+    shutil.copytree(told, run)
     before = contents(run / "report")
 
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, svg_alone():
         patch.setattr(Path, "write_bytes", full)
         with pytest.raises(ResultsError, match="the disk is full"):
             write_report(run)
@@ -152,7 +162,8 @@ def test_what_models_wrote_is_text(tmp_path: Path) -> None:
         facts={"files": {EVIL: "x"}, "command": EVIL, "people": None},
         end=RunEnd("failed", reason=EVIL, wall_s=1.0),
     )
-    html = write_report(run).read_text("utf-8")
+    with svg_alone():
+        html = write_report(run).read_text("utf-8")
     page = Page(html)
     tags = {tag for tag, _ in page.elements}
     assert (
