@@ -7,6 +7,7 @@ Each folder of `bad_files` and `commands` is a case; `README.md` says what is in
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import shlex
@@ -18,11 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
+import typer.main
+
 HERE = Path(__file__).parent
 BAD_FILES = sorted(path for path in (HERE / "bad_files").iterdir() if path.is_dir())
 COMMANDS = sorted(path for path in (HERE / "commands").iterdir() if path.is_dir())
 ENVIRONMENT = {"COLUMNS": "80", "LINES": "24", "TERM": "dumb", "NO_COLOR": "1"}
 UNSET = ("OPENAI_API_KEY", "SECRET_KEY")
+# Made once a process: it takes longer than most cases, which are played thousands of times.
+_commands = functools.cache(typer.main.get_command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,7 @@ def play(case: Path, args: list[str]) -> Played:
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
             mock.patch.object(sys, "argv", ["agentsim", *args]),
+            mock.patch.object(typer.main, "get_command", _commands),
         ):
             try:
                 main()
