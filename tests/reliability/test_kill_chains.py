@@ -34,7 +34,7 @@ def undisturbed(program, file):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("count", [8, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [len(HOWS), pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.timeout(900)
 def test_a_chain_of_kills_ends_in_the_undisturbed_table(program, scenario, count) -> None:
     file = big(scenario)
