@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +107,16 @@ def play(loaded: LoadedSweep, directory: SweepDirectory, **options: Any) -> Show
     return shown
 
 
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> Stand:
-    """Let a stand-in play games."""
+@asynccontextmanager
+async def no_nodes(*_: Any) -> AsyncIterator[None]:
+    """In place of `held_locally`."""
+    yield None
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, *, nodes: bool = False) -> Stand:
+    """Let a stand-in play games, for which nodes are held only if wished: it needs none."""
     stand = Stand()
     monkeypatch.setattr(runner, "run", stand.run)
+    if not nodes:
+        monkeypatch.setattr(runner, "held_locally", no_nodes)
     return stand

@@ -26,7 +26,8 @@ def states(directory: SweepDirectory) -> list[str]:
     return [cell.state for cell in directory.read().cells]
 
 
-def test_all_cells_are_played_in_order(tmp_path: Path, stand: Stand) -> None:
+def test_all_cells_are_played_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand = stand_in(monkeypatch, nodes=True)
     loaded = read(tmp_path, "{seed: [5, 6], rounds: [1, 2]}")
     directory = begun(loaded, tmp_path)
     assert states(directory) == ["waiting"] * 4
