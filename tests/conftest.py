@@ -8,7 +8,15 @@ import pytest
 import yaml
 from beds import ssh_hosts as beds
 from beds.ssh_hosts import SshHosts
+from hypothesis import settings
 from whole_runs import Program
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The fast tier makes a third of Hypothesis's examples, the slow tier all of them."""
+    if config.option.markexpr == "not slow":
+        settings.register_profile("fast", max_examples=33)
+        settings.load_profile("fast")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -15,6 +15,7 @@ import codec_samples as samples
 import msgspec
 import numpy as np
 import pytest
+from example_counts import examples
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec.msgpack import Ext
@@ -25,7 +26,7 @@ from agentsim.actors.wire import Kind, mark
 from agentsim.rpc.envelope import WireError
 
 CODEC = Codec(["codec_samples", "codec_broken", "codec_missing"])
-FREE = settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+FREE = settings(max_examples=examples(600), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ import codec_samples as samples
 import msgspec
 import numpy as np
 import pytest
+from example_counts import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -146,13 +147,13 @@ VALUES = st.recursive(HASHABLE_LEAVES | ARRAYS | st.binary().map(bytearray), con
 
 
 @given(VALUES)
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_value_arrives_as_it_was_sent(value: Any) -> None:
     assert same(round_trip(value), value)
 
 
 @given(ARRAYS)
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 def test_an_array_arrives_as_a_copy_that_may_be_written_to(array: np.ndarray[Any, Any]) -> None:
     arrived = round_trip(array)
     assert same(arrived, array)

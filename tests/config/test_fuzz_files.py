@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from config_samples import GAMES, POPULATION, SCENARIO, write
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,19 +65,19 @@ def check(scenario: str, population: str, hosts: str, overrides: Overrides) -> N
     assert "; nothing was started. More: agentsim explain " in render(found).splitlines()[-1]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(yamlish, yamlish, yamlish)
 def test_any_text(scenario: str, population: str, hosts: str) -> None:
     check(scenario, population, hosts, [])
 
 
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=examples(250))
 @given(broken("\n".join(LINES)), broken(POPULATION), broken("hosts: [{workers: 2}]"))
 def test_texts_that_are_nearly_right(scenario: str, population: str, hosts: str) -> None:
     check(scenario, population, hosts, [])
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.lists(st.tuples(yamlish, yamlish, st.sampled_from(["--set", "--agents"])), max_size=3))
 def test_any_override(overrides: Overrides) -> None:
     check("\n".join(LINES[:5]), POPULATION, "{}", overrides)

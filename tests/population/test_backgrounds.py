@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -153,7 +154,7 @@ def test_every_value_of_a_person_is_stated(adults: Population) -> None:
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(name=names, values=st.lists(names, min_size=1, max_size=5, unique=True))
 def test_odd_characters_survive(build: Any, name: str, values: list[str]) -> None:
     population = build(**{name: {"categories": dict.fromkeys(values, 1 / len(values))}})

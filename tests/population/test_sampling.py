@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -62,7 +63,7 @@ def test_quotas_are_met(adults: Population) -> None:
     assert np.histogram(numbers(table, "risk_tolerance"), 40, (0, 1))[0].tolist() == [1] * 40
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(n=st.integers(1, 3000), session=st.integers(1, 10_000))
 def test_every_marginal_is_rounded_down_or_up_for_any_n(
     adults: Population, n: int, session: int

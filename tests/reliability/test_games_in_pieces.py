@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from example_counts import examples
 from hosts_in_process import Game, scenario
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -56,6 +57,11 @@ def _summable(path: Path) -> None:
     write_manifest(RunDirectory(path), make_manifest(facts))
 
 
+# A journal's bytes in turn belong to one of the parts, of which the fast tier has the first.
+PARTS = 8
+parts = pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS))]
+)
 # The fast tier plays three of them.
 FAST = ("transcript", "separate", "theory")
 
@@ -102,13 +108,15 @@ def test_a_game_goes_on_from_every_record_of_its_journal(whole, tmp_path) -> Non
         assert len(game.asked) == len(set(game.asked))
 
 
-def test_a_journal_cut_at_any_byte_keeps_every_whole_record(whole, tmp_path) -> None:
+@parts
+def test_a_journal_cut_at_any_byte_keeps_every_whole_record(whole, tmp_path, part) -> None:
     """What is left is what stands before the cut: so the test above speaks for every byte."""
     journal = whole.path / "journal.log"
     data = journal.read_bytes()
     ends = [frame.offset for frame in read_frames(journal)] + [len(data)]
     cut = tmp_path / "journal.log"
-    for length in range(0, len(data) + 1, 1 if len(data) < 4000 else 23):
+    step = 1 if len(data) < 4000 else 23
+    for length in range(part * step, len(data) + 1, PARTS * step):
         cut.write_bytes(data[:length])
         Journal.open(cut).close()
         whole_records = max((end for end in ends if end <= length), default=16)
@@ -132,7 +140,9 @@ def test_what_comes_twice_is_counted_once(whole, tmp_path) -> None:
 
 
 @settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(30),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.integers(0, 2**32))
 def test_a_game_ends_right_whatever_happens(whole, tmp_path_factory, seed) -> None:
@@ -162,13 +172,7 @@ def test_a_game_ends_right_whatever_happens(whole, tmp_path_factory, seed) -> No
     assert_equal_tables(game.path, whole.path)
 
 
-# Every byte belongs to one of the parts, of which the fast tier plays the first.
-PARTS = 8
-
-
-@pytest.mark.parametrize(
-    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS))]
-)
+@parts
 def test_a_small_game_goes_on_from_every_byte_of_its_journal(tmp_path, part) -> None:
     whole = played(tmp_path / "U", agents=2, rounds=1, model={"backend": "level_k"})
     size = (whole.path / "journal.log").stat().st_size
