@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import tables, venvs
-from benchmarks.cases import CASES, JITTER_S, OURS, Case
+from benchmarks.cases import CASES, OURS, WORKS, Case
 from benchmarks.figures import Figures, Run, failures, read
 from benchmarks.machine import machine
 from benchmarks.runner import Failed, run
@@ -115,35 +115,35 @@ def plan(
     sizes: Sizes,
     options: argparse.Namespace,
     kept: Mapping[str, Any] | None,
-) -> list[tuple[Case, float, int, int]]:
-    """Case, thinking, agents and repeat of each run, in order: every repeat has all."""
+) -> list[tuple[Case, str, int, int]]:
+    """Case, work, agents and repeat of each run, in order: every repeat has all."""
     repeats = options.repeats or (3 if options.full else 2)
     first = 1 + max((run.repeat for run in runs_of(kept)), default=0) if kept else 1
     return [
-        (case, think_s, agents, repeat)
+        (case, work, agents, repeat)
         for repeat in range(first, first + repeats)
-        for think_s in sorted({t for case in CASES for t in case.full}, reverse=True)
+        for work in WORKS
         for case in cases
-        for agents in sizes_of(case, think_s, sizes, full=options.full)
+        for agents in sizes_of(case, work, sizes, full=options.full)
     ]
 
 
-def sizes_of(case: Case, think_s: float, sizes: Sizes, *, full: bool) -> tuple[int, ...]:
-    """At which numbers of agents a case is measured; none if not with that thinking."""
-    usual = (case.full if full else case.quick).get(think_s, ())
+def sizes_of(case: Case, work: str, sizes: Sizes, *, full: bool) -> tuple[int, ...]:
+    """At which numbers of agents a case is measured; none if not with that work."""
+    usual = (case.full if full else case.quick).get(work, ())
     return sizes.get(case.name, usual) if usual else ()
 
 
-def command(case: Case, think_s: float, agents: int) -> list[str]:
+def command(case: Case, work: str, agents: int) -> list[str]:
     """What runs."""
     python = sys.executable if case.venv == OURS else str(venvs.python(case.venv))
-    jitter_s = min(JITTER_S, think_s)
-    work = ["--agents", str(agents), "--rounds", "1"]
-    return [python, "-m", *case.command, *work, "--think", f"{think_s}", "--jitter", f"{jitter_s}"]
+    think_s, jitter_s = WORKS[work]
+    size = ["--agents", str(agents), "--rounds", "1"]
+    return [python, "-m", *case.command, *size, "--think", f"{think_s}", "--jitter", f"{jitter_s}"]
 
 
 def play(
-    planned: Sequence[tuple[Case, float, int, int]],
+    planned: Sequence[tuple[Case, str, int, int]],
     timeout_s: float,
     folder: Path,
     kept: Mapping[str, Any] | None,
@@ -152,15 +152,15 @@ def play(
     folder.mkdir(parents=True, exist_ok=True)
     runs = list(kept["runs"] if kept else [])
     found = {"machine": machine(), "runs": runs}
-    for i, (case, think_s, agents, repeat) in enumerate(planned):
-        told = f"{i + 1} of {len(planned)}: {case.name}, {agents:,} agents, {think_s:g} s"
+    for i, (case, work, agents, repeat) in enumerate(planned):
+        told = f"{i + 1} of {len(planned)}: {case.name}, {agents:,} agents, {work}"
         print(told, end="", file=sys.stderr, flush=True)
-        work = command(case, think_s, agents)
+        program = command(case, work, agents)
         try:
-            one = read(case, think_s, agents, repeat, run(work, cwd=ROOT, timeout_s=timeout_s))
+            one = read(case, work, agents, repeat, run(program, cwd=ROOT, timeout_s=timeout_s))
             print(f": {one.cpu_s:.1f} CPU s", file=sys.stderr, flush=True)
         except Failed as error:
-            one = Run(case.name, think_s, agents, repeat, error=str(error))
+            one = Run(case.name, work, agents, repeat, error=str(error))
             print(f": failed: {error}", file=sys.stderr, flush=True)
         runs.append({name: value for name, value in asdict(one).items() if value != ""})
         (folder / "compare.json").write_text(text_of(found))

@@ -32,7 +32,7 @@ class Run:
     """
 
     case: str
-    think_s: float
+    work: str
     agents: int
     repeat: int
     error: str = ""
@@ -51,7 +51,7 @@ class Run:
 MEASURED = [field.name for field in fields(Run)][5:]
 
 
-def read(case: Case, think_s: float, agents: int, repeat: int, outcome: Outcome) -> Run:
+def read(case: Case, work: str, agents: int, repeat: int, outcome: Outcome) -> Run:
     """The run of which an outcome tells."""
     said = outcome.said
     # Ray's processes hide from the system what their children took; the program has seen it.
@@ -63,7 +63,7 @@ def read(case: Case, think_s: float, agents: int, repeat: int, outcome: Outcome)
     }
     return Run(
         case.name,
-        think_s,
+        work,
         agents,
         repeat,
         wall_s=round(outcome.wall_s, 3),
@@ -80,46 +80,42 @@ class Figures:
 
     runs: Sequence[Run]
 
-    def of(self, case: str, think_s: float) -> list[Run]:
+    def of(self, case: str, work: str) -> list[Run]:
         """The runs of a case that did their work."""
-        return [
-            run
-            for run in self.runs
-            if run.case == case and run.think_s == think_s and not run.error
-        ]
+        return [run for run in self.runs if run.case == case and run.work == work and not run.error]
 
-    def costs(self, case: str, think_s: float, cost: str) -> dict[int, dict[int, float]]:
+    def costs(self, case: str, work: str, cost: str) -> dict[int, dict[int, float]]:
         """By repeat and number of agents."""
         found: dict[int, dict[int, float]] = {}
-        for run in self.of(case, think_s):
+        for run in self.of(case, work):
             found.setdefault(run.repeat, {})[run.agents] = getattr(run, COSTS[cost])
         return found
 
-    def slopes(self, case: str, think_s: float, cost: str) -> dict[int, float]:
+    def slopes(self, case: str, work: str, cost: str) -> dict[int, float]:
         """One more agent's, by repeat; empty if no repeat has two sizes."""
-        return slopes(self.costs(case, think_s, cost))
+        return slopes(self.costs(case, work, cost))
 
-    def ratio(self, theirs: str, ours: str, think_s: float, cost: str) -> Spread | None:
+    def ratio(self, theirs: str, ours: str, work: str, cost: str) -> Spread | None:
         """How many times ours theirs is; None if it was not measured."""
         try:
-            return ratio(self.slopes(theirs, think_s, cost), self.slopes(ours, think_s, cost))
+            return ratio(self.slopes(theirs, work, cost), self.slopes(ours, work, cost))
         except ValueError:
             return None
 
-    def reached(self, goal: Goal, think_s: float) -> tuple[str, Spread] | None:
+    def reached(self, goal: Goal) -> tuple[str, Spread] | None:
         """The cheapest of a goal's peers, and how many times ours it takes; None if unmeasured."""
-        ratios = [(name, self.ratio(name, goal.ours, think_s, goal.cost)) for name in goal.theirs]
+        ratios = [(name, self.ratio(name, goal.ours, goal.work, goal.cost)) for name in goal.theirs]
         found = [(name, times) for name, times in ratios if times is not None]
         return min(found, key=lambda item: item[1].median, default=None)
 
-    def middle(self, case: str, think_s: float, agents: int) -> dict[str, float]:
+    def middle(self, case: str, work: str, agents: int) -> dict[str, float]:
         """The median of each figure over the repeats of a size."""
-        runs = [run for run in self.of(case, think_s) if run.agents == agents]
+        runs = [run for run in self.of(case, work) if run.agents == agents]
         return {name: median(getattr(run, name) for run in runs) for name in MEASURED}
 
-    def sizes(self, case: str, think_s: float) -> list[int]:
+    def sizes(self, case: str, work: str) -> list[int]:
         """The numbers of agents that were measured."""
-        return sorted({run.agents for run in self.of(case, think_s)})
+        return sorted({run.agents for run in self.of(case, work)})
 
     def others_share(self) -> float:
         """CPU of others, as a share of all CPU that the machine spent while these ran."""

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from benchmarks.cases import AT_ONCE, CASES, GOALS, THINKING
+from benchmarks.cases import CASES, GOALS, THINKING, TOGETHER, WORKS
 from benchmarks.figures import COSTS, Figures, failures
 from benchmarks.slopes import Spread, steps
 
@@ -16,10 +16,10 @@ _OURS = [case for case in CASES if case.ours]
 def sections(figures: Figures, machine: Mapping[str, str]) -> dict[str, str]:
     """Markdown by the name of its place."""
     found = {"machine": machine_list(figures, machine), "goals": goals(figures)}
-    for name, think_s in (("thinking", THINKING), ("at-once", AT_ONCE)):
-        found[name] = slopes_table(figures, think_s)
-        found[f"{name}-sizes"] = sizes_table(figures, think_s)
-        found[f"{name}-steps"] = steps_table(figures, think_s)
+    for work in WORKS:
+        found[work] = slopes_table(figures, work)
+        found[f"{work}-sizes"] = sizes_table(figures, work)
+        found[f"{work}-steps"] = steps_table(figures, work)
     return {name: text for name, text in found.items() if text}
 
 
@@ -76,23 +76,23 @@ def spread(found: Spread | None, scale: float = 1.0) -> str:
     return middle if least == most else f"{middle} ({least} to {most})"
 
 
-def slopes_table(figures: Figures, think_s: float) -> str:
+def slopes_table(figures: Figures, work: str) -> str:
     """What one more agent costs each, and how many times ours that is."""
     rows = []
     for case in CASES:
-        sizes = figures.sizes(case.name, think_s)
+        sizes = figures.sizes(case.name, work)
         if len(sizes) < 2:
             continue
         found = {
             cost: Spread.of(by.values())
             for cost in COSTS
-            if (by := figures.slopes(case.name, think_s, cost))
+            if (by := figures.slopes(case.name, work, cost))
         }
         times = [
-            spread(figures.ratio(case.name, ours.name, think_s, "call")) if not case.ours else ""
+            spread(figures.ratio(case.name, ours.name, work, "call")) if not case.ours else ""
             for ours in _OURS
         ]
-        most = figures.middle(case.name, think_s, sizes[-1])
+        most = figures.middle(case.name, work, sizes[-1])
         rows.append(
             [
                 case.label,
@@ -117,12 +117,12 @@ def slopes_table(figures: Figures, think_s: float) -> str:
     return table(head, rows)
 
 
-def sizes_table(figures: Figures, think_s: float) -> str:
+def sizes_table(figures: Figures, work: str) -> str:
     """The medians that the slopes come of."""
     rows = []
     for case in CASES:
-        for agents in figures.sizes(case.name, think_s):
-            found = figures.middle(case.name, think_s, agents)
+        for agents in figures.sizes(case.name, work):
+            found = figures.middle(case.name, work, agents)
             rows.append(
                 [
                     case.label,
@@ -138,11 +138,11 @@ def sizes_table(figures: Figures, think_s: float) -> str:
     return table([*head, *(f"{part}, CPU s" for part in parts), "all, CPU s", "peak MB"], rows)
 
 
-def steps_table(figures: Figures, think_s: float) -> str:
+def steps_table(figures: Figures, work: str) -> str:
     """The slope of a call between each size and the next."""
     rows = []
     for case in CASES:
-        found = steps(figures.costs(case.name, think_s, "call"))
+        found = steps(figures.costs(case.name, work, "call"))
         if len(found) > 1:
             for (few, many), slope in sorted(found.items()):
                 rows.append([case.label, f"{few:,} to {many:,}", spread(slope, 1e6)])
@@ -153,21 +153,23 @@ def goals(figures: Figures) -> str:
     """What was wanted, and what was found."""
     labels = {case.name: case.label for case in CASES}
     costs = {"call": "a call", "whole": "creation and a call"}
+    works = {THINKING: "1 s ± 0.5 s", TOGETHER: "1 s"}
     rows = []
     for goal in GOALS:
-        found = figures.reached(goal, THINKING)
+        found = figures.reached(goal)
         if found is None:
             continue
         name, times = found
         met = "yes" if times.median >= goal.times else "**no**"
-        wanted = f"{goal.times:g}"
-        rows.append([labels[goal.ours], labels[name], costs[goal.cost], wanted, spread(times), met])
-    return table(["", "less CPU than", "for", "times, wanted", "found", "met"], rows)
+        cells = (labels[name], works[goal.work], costs[goal.cost], f"{goal.times:g}")
+        rows.append([labels[goal.ours], *cells, spread(times), met])
+    head = ["", "less CPU than", "thinking", "for", "times, wanted", "found", "met"]
+    return table(head, rows)
 
 
 def machine_list(figures: Figures, machine: Mapping[str, str]) -> str:
     """On what was measured, and how quiet it was."""
-    times = Counter((run.case, run.think_s, run.agents) for run in figures.runs).values()
+    times = Counter((run.case, run.work, run.agents) for run in figures.runs).values()
     repeats = " to ".join(f"{count}" for count in sorted({min(times), max(times)}))
     lines = [f"- {name}: {words}" for name, words in machine.items()]
     lines.append(f"- repeats: {repeats}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import compare, tables
-from benchmarks.cases import AT_ONCE, CASES, GOALS, THINKING, Goal
+from benchmarks.cases import CASES, GOALS, THINKING, TOGETHER, WORKS, Goal
 from benchmarks.figures import COSTS, Figures, Run, read
 from benchmarks.runner import Outcome
 from benchmarks.slopes import Spread
@@ -17,12 +17,12 @@ from benchmarks.venvs import REQUIREMENTS
 US = 1e-6
 
 
-def runs(case: str, call_us: float, *, sizes: tuple[int, ...] = (100, 1_000), repeats: int = 2):
+def runs(case: str, call_us: float, *, work: str = THINKING, repeats: int = 2) -> list[Run]:
     """Runs in which one more agent costs `call_us` to call and half of that to create."""
     return [
         Run(
             case,
-            THINKING,
+            work,
             agents,
             repeat,
             cpu_s=3.0 + agents * call_us * 1.5 * US,
@@ -33,7 +33,7 @@ def runs(case: str, call_us: float, *, sizes: tuple[int, ...] = (100, 1_000), re
             others_cpu_s=1.0,
         )
         for repeat in range(1, repeats + 1)
-        for agents in sizes
+        for agents in (100, 1_000)
     ]
 
 
@@ -41,6 +41,9 @@ def test_goals_name_cases_and_costs() -> None:
     names = {case.name for case in CASES}
     for goal in GOALS:
         assert {goal.ours, *goal.theirs} <= names
+        assert all(
+            goal.work in case.full for case in CASES if case.name in (goal.ours, *goal.theirs)
+        )
         assert goal.cost in COSTS
 
 
@@ -57,15 +60,18 @@ def test_every_repeat_runs_everything_in_turn() -> None:
     by_repeat = [[run[:3] for run in planned if run[3] == repeat] for repeat in (1, 2, 3)]
     assert by_repeat[0] == by_repeat[1] == by_repeat[2]
     assert len(planned) == 3 * len(by_repeat[0])
-    assert {run[1] for run in planned} == {THINKING, AT_ONCE}
+    assert {run[1] for run in planned} == set(WORKS)
     assert [run[3] for run in planned] == sorted(run[3] for run in planned)
 
 
 def test_repeats_are_added_behind_those_that_are_there() -> None:
     options = compare.parser().parse_args(["--repeats", "1", "--add"])
-    kept = {"machine": {}, "runs": [{"case": "players", "think_s": 1.0, "agents": 9, "repeat": 4}]}
+    kept = {
+        "machine": {},
+        "runs": [{"case": "players", "work": THINKING, "agents": 9, "repeat": 4}],
+    }
     planned = compare.plan(compare.chosen("players"), {"players": (5, 50)}, options, kept)
-    assert [(run[2], run[3]) for run in planned] == [(5, 5), (50, 5)]
+    assert [run[1:] for run in planned] == [(THINKING, 5, 5), (THINKING, 50, 5)]
 
 
 @pytest.mark.parametrize(
@@ -103,11 +109,11 @@ def test_figures_survive_being_kept() -> None:
 
 def test_a_goal_counts_the_cheapest_peer() -> None:
     figures = Figures([*runs("players", 2.0), *runs("asyncio", 20.0), *runs("uvloop", 16.0)])
-    goal = Goal("players", ("asyncio", "uvloop", "threads"), "call", 9)
-    name, times = figures.reached(goal, THINKING)
+    goal = Goal(THINKING, "players", ("asyncio", "uvloop", "threads"), "call", 9)
+    name, times = figures.reached(goal)
     assert name == "uvloop"
     assert times.median == pytest.approx(8.0)
-    assert figures.reached(Goal("players", ("threads",), "call", 9), THINKING) is None
+    assert figures.reached(Goal(THINKING, "players", ("threads",), "call", 9)) is None
 
 
 def test_tables_tell_slopes_ratios_and_missed_goals() -> None:
@@ -117,10 +123,16 @@ def test_tables_tell_slopes_ratios_and_missed_goals() -> None:
     )
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells == ["asyncio.gather", "14.0", "7.00", "1.40", "7.00", "21.0", "200", "500"]
-    goals = tables.goals(figures).splitlines()
-    assert [line.rpartition("|")[0].rpartition("|")[2].strip() for line in goals[2:]] == [
-        "**no**",
-        "**no**",
+
+
+def test_goals_are_looked_at_where_they_belong() -> None:
+    thinking = [*runs("players", 2.0), *runs("coroutines", 99.0), *runs("asyncio", 14.0)]
+    together = [*runs("coroutines", 10.0, work=TOGETHER), *runs("asyncio", 25.0, work=TOGETHER)]
+    rows = tables.goals(Figures([*thinking, *together])).splitlines()[2:]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    assert [(row[0], row[2], *row[-2:]) for row in cells] == [
+        ("agentsim, players", "1 s ± 0.5 s", "7.00", "**no**"),
+        ("agentsim, users' coroutines", "1 s", "2.50", "yes"),
     ]
 
 
