@@ -22,6 +22,7 @@ FILE = KEPT / "own.json"
 COMMANDS = {
     "players": "dummy --agents 1000000 --rounds 5",
     "coroutines": "dummy --agents 1000000 --coroutines --repeats 2",
+    "coroutines-together": "dummy --agents 1000000 --coroutines --jitter 0 --repeats 2",
     "ten-million": "dummy --agents 10000000 --think 0 --jitter 0 --repeats 1",
     "scaling": "scaling --repeats 2",
     "scaling-coroutines": (
@@ -37,6 +38,7 @@ _LIMIT_S = 1800
 _DUMMIES = {
     "players": "1,000,000 players, 5 rounds",
     "coroutines": "1,000,000 users' coroutines, 1 round",
+    "coroutines-together": "the same, all with the same thinking time",
     "ten-million": "10,000,000 players that do not think",
 }
 _PARTS = {"startup": "start-up", "create": "creation", "rounds": "rounds", "end": "end"}

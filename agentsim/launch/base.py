@@ -21,7 +21,7 @@ class NodeHandle(Protocol):
 
     Attributes:
         host: its name in the hostfile.
-        target: its gRPC target.
+        target: where it is reached; see `streams.client`.
         log: path of its log.
         identity: what the orchestrator shows to it; None over a Unix socket.
         run_id: what the node calls the run; empty: whatever its streams say first.

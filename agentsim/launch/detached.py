@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import shutil
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -21,6 +20,7 @@ from agentsim.launch.registry import Registry, StayingNode
 from agentsim.launch.ssh import SshLauncher, SshNode
 from agentsim.rpc.control import Listening, NodeConfig
 from agentsim.rpc.lifeline import KEEP
+from agentsim.rpc.sockets import private_folder
 from agentsim.rpc.staying import Stay
 
 _READY_TIMEOUT_S = 60.0
@@ -124,7 +124,7 @@ async def begin_locally(known: Registry, index: int, stay: Stay) -> LocalBeginni
     Raises:
         LaunchError: it did not come up; the message has the end of its log.
     """
-    folder = Path(tempfile.mkdtemp(prefix="agentsim-"))  # mkdtemp makes it 0700
+    folder = private_folder()
     log = known.logs / f"node-{index}.log"
     config = NodeConfig(
         address=f"unix:{folder}/node.sock",

@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from agentsim import logs
 from agentsim.errors import LaunchError
 from agentsim.launch.base import listening
 from agentsim.rpc.control import NodeConfig
+from agentsim.rpc.sockets import private_folder
 from agentsim.rpc.staying import Stay
 
 _READY_TIMEOUT_S = 60.0
@@ -77,7 +77,7 @@ class LocalLauncher:
 
     async def start(self, host: str, index: int) -> LocalNode:
         """See `Launcher.start`."""
-        folder = Path(tempfile.mkdtemp(prefix="agentsim-"))  # mkdtemp makes it 0700
+        folder = private_folder()
         log = self.log_dir / f"node-{index}.log"
         stay = self.stay and msgspec.structs.replace(self.stay, host=host)
         config = NodeConfig(

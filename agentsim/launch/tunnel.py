@@ -7,12 +7,12 @@ import contextlib
 import logging
 import shutil
 import ssl
-import tempfile
 from pathlib import Path
 
 from agentsim.errors import LaunchError
 from agentsim.launch.connection import Connection, kill
 from agentsim.rpc.identity import NODE_NAME
+from agentsim.rpc.sockets import private_folder
 
 _log = logging.getLogger(__name__)
 _FIRST_PAUSE_S = 0.5
@@ -30,7 +30,7 @@ class Tunnel:
 
     def __init__(self, connection: Connection, far: str, log: Path) -> None:
         self._connection = connection
-        self._folder = Path(tempfile.mkdtemp(prefix="agentsim-"))  # mkdtemp makes it 0700
+        self._folder = private_folder()
         self._near = self._folder / "node.sock"
         self._forward = f"{self._near}:{far}"
         self._log = log

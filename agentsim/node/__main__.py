@@ -1,4 +1,4 @@
-"""`python -m agentsim.node`: settings on stdin, a ready line on stdout, gRPC until the node ends.
+"""`python -m agentsim.node`: settings on stdin, a ready line on stdout, streams until it ends.
 
 It ends when the orchestrator says so, on SIGTERM, and when its stdin ends; with a lease, when that
 has run out, and then neither stdin nor the terminal that started it matters. One that was started

@@ -34,7 +34,7 @@ class Host(Protocol):
 
 
 class Door:
-    """Serves the streams of a gRPC server; see `rpc.channel.serve`.
+    """Serves the streams of a server; see `rpc.streams.serve`.
 
     Args:
         find: gives what serves a run; raises RefusedError when there is nothing.

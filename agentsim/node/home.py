@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -12,9 +11,8 @@ from pathlib import Path
 import msgspec
 
 from agentsim.rpc.control import NodeConfig, log_name
+from agentsim.rpc.sockets import private_folder
 
-# Unix sockets have short paths on every system.
-_LONGEST_SOCKET = 100
 _COPY_S = 0.5
 COPIED_S = 3 * _COPY_S
 """Seconds after which what was logged has been copied."""
@@ -26,11 +24,7 @@ def settle(config: NodeConfig) -> NodeConfig:
     What it logs is copied to where its stderr went while somebody reads there: the ssh client that
     started it may end, or be stopped, and neither must stop the node.
     """
-    folder = Path(tempfile.mkdtemp(prefix="agentsim-"))
-    if len(str(folder)) + len("/workers.sock") > _LONGEST_SOCKET:
-        folder.rmdir()
-        folder = Path(tempfile.mkdtemp(prefix="agentsim-", dir="/tmp"))
-    folder /= "logs"
+    folder = private_folder() / "logs"
     folder.mkdir()
     log = folder / (Path(config.log.path).name or "node.log")
     before = os.dup(2)

@@ -283,8 +283,7 @@ class NodeConfig(Struct, frozen=True):
     """First line on a node's stdin, as JSON. What is secret travels here and nowhere else.
 
     Attributes:
-        address: where the node listens, as a gRPC target; `host:7000-7099` is the first free port
-            of a range, `host:0` any; `unix:` is a socket in the folder.
+        address: where the node listens; see `streams.serve`. `unix:` is a socket in the folder.
         folder: private folder (0700) for Unix sockets; empty: the node makes one, and logs into it
             rather than to the paths given here. It belongs to who starts nodes from elsewhere.
         log_dir: where the logs of workers and model servers go.

@@ -1,7 +1,7 @@
 """Links: two-way, ordered, message by message. One protocol, three transports.
 
-`stream` carries envelopes over a Unix socket (node and worker of one machine), `channel` over
-gRPC (orchestrator and node), `memory` inside one process (tests).
+`StreamLink` carries envelopes over a Unix socket (the programs of one machine), `channel` over gRPC
+(orchestrator and node of two), `MemoryLink` inside one process (tests).
 """
 
 from __future__ import annotations

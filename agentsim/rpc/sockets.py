@@ -9,14 +9,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import tempfile
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 
 from agentsim.rpc.envelope import NODE, ORCHESTRATOR, Envelope, Kind, WireError
 from agentsim.rpc.links import Link, StreamLink, connect_unix
 
 _log = logging.getLogger(__name__)
 _LIMIT_BYTES = 2**20
+# Unix sockets have short paths on every system.
+_LONGEST_PATH = 100
+
+
+def private_folder() -> Path:
+    """A new folder (0700) for sockets, in the usual place if their paths are short enough there."""
+    folder = Path(tempfile.mkdtemp(prefix="agentsim-"))
+    if len(str(folder)) + len("/workers.sock") > _LONGEST_PATH:
+        folder.rmdir()
+        folder = Path(tempfile.mkdtemp(prefix="agentsim-", dir="/tmp"))
+    return folder
 
 
 class Client:

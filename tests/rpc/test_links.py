@@ -2,6 +2,7 @@
 
 import asyncio
 import struct
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from agentsim.rpc.links import (
     connect_unix,
     memory_pair,
 )
+from agentsim.rpc.sockets import private_folder
 from agentsim.rpc.streams import client, serve
 
 Handler = Callable[[Link], Awaitable[None]]
@@ -205,3 +207,17 @@ async def test_a_server_of_a_socket_ends_streams_that_do_not_end(tmp_path) -> No
     assert ended.is_set()
     assert await link.receive() is None
     await way.close()
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_sockets_lie_where_only_the_user_may_and_paths_are_short(monkeypatch, deep) -> None:
+    with tempfile.TemporaryDirectory(prefix="t") as usual:
+        folder = Path(usual) / ("deep" * 25) if deep else Path(usual)
+        folder.mkdir(exist_ok=True)
+        monkeypatch.setattr(tempfile, "tempdir", str(folder))
+        made = private_folder()
+        assert made.stat().st_mode & 0o777 == 0o700
+        assert len(str(made / "workers.sock")) < 108
+        assert (made.parent == folder) == (not deep)
+        assert list(folder.iterdir()) == ([] if deep else [made])
+        made.rmdir()
