@@ -152,7 +152,7 @@ class Server:
         self.port = port
         self._server = server
 
-    async def stop(self, grace: float | None) -> None:
+    async def stop(self, grace: float) -> None:
         """See `streams.Server`."""
         await self._server.stop(grace)
 

@@ -65,7 +65,7 @@ class Server:
         """Begin; raises OSError."""
         self._server = await asyncio.start_unix_server(self._serve, path, limit=_LIMIT_BYTES)
 
-    async def stop(self, grace: float | None) -> None:
+    async def stop(self, grace: float) -> None:
         """See `streams.Server`."""
         if self._server is not None:
             self._server.close()

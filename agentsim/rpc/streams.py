@@ -40,7 +40,7 @@ class Server(Protocol):
     @property
     def port(self) -> int: ...
 
-    async def stop(self, grace: float | None) -> None:
+    async def stop(self, grace: float) -> None:
         """Stop listening, and end streams after so many seconds."""
 
 
