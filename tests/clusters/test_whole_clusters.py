@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -155,12 +156,17 @@ def test_a_node_that_was_killed_leaves_nothing(lab: Lab, embedded: Path) -> None
 def test_what_fails_to_start_leaves_nothing(lab: Lab, tmp_path: Path) -> None:
     hostfile = tmp_path / "lab.yaml"
     hostfile.write_text("hosts: [{address: one}]\n")
-    tmp = tmp_path / ("x" * 100)  # a Unix socket's path cannot be so long
-    tmp.mkdir()
-    _, err = lab.run("cluster", "up", hostfile, env={"TMPDIR": str(tmp)}, code=1)
+    tmp, broken = Path(tempfile.mkdtemp(prefix="t")), tmp_path / "broken"  # short, for sockets
+    broken.mkdir()
+    (broken / "sitecustomize.py").write_text(
+        "import sys\nif 'agentsim.node' in sys.orig_argv:\n    sys.exit('not on this machine')\n"
+    )
+    env = {"TMPDIR": str(tmp), "PYTHONPATH": str(broken)}
+    _, err = lab.run("cluster", "up", hostfile, env=env, code=1)
     assert "the node of one did not start" in err
     assert not lab.folder.exists()
     assert list(tmp.iterdir()) == []
+    tmp.rmdir()
 
 
 @pytest.mark.slow

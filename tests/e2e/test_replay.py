@@ -17,7 +17,8 @@ def first(program, model_server, scenario) -> Callable[..., Path]:
     """Plays a run whose first replies are of no use, so that agents are asked again."""
 
     def play(**fields: Any) -> Path:
-        url = model_server("--mode", "garbage", "--after", "8", "--first", "12")
+        # Fewer than one agent's attempts, so that all have an answer in the end.
+        url = model_server("--mode", "garbage", "--after", "8", "--first", "2")
         model = {"backend": "openai", "name": "fake", "base_url": url}
         fields = {"prompt": "direct", "agents": 12} | fields
         file = scenario(name="first", model=model, **fields)
