@@ -24,7 +24,7 @@ COMMANDS = {
     "coroutines": "dummy --agents 1000000 --coroutines --repeats 2",
     "coroutines-together": "dummy --agents 1000000 --coroutines --jitter 0 --repeats 2",
     "ten-million": "dummy --agents 10000000 --think 0 --jitter 0 --repeats 1",
-    "scaling": "scaling --repeats 2",
+    "scaling": "scaling --repeats 2 --rounds 10",
     "scaling-coroutines": (
         "scaling --repeats 2 --rounds 1 --coroutines --agents 200000 --sizes 10000,100000,1000000"
     ),
