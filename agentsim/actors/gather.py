@@ -19,7 +19,7 @@ from agentsim.actors.wire import PLAIN
 # A message of results is sent at the latest when it has gathered this many.
 _BATCH = 10_000
 # Results that come one by one travel together, if the last message left this short a time ago: a
-# message costs as much as fifty results.
+# message costs far more than a result in it.
 _PAUSE_S = 0.01
 
 

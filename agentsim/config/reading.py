@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from collections.abc import Mapping as Texts
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from agentsim.config import overrides as flags
 from agentsim.config.files import Unreadable, display, read_text
@@ -17,6 +18,8 @@ from agentsim.config.tree import Mapping, Node, Place, document, place
 from agentsim.config.tree import Path as TreePath
 from agentsim.config.words import found
 from agentsim.errors import Finding
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -35,17 +38,16 @@ class Reading:
 
     def made(self, path: str, named: Place) -> MadePersonas | None:
         """What a file of personas says of itself; None with findings if it is none."""
-        try:
-            return read_made(path, path)
-        except Unreadable as error:
-            item = error.finding
-            self.add([named.finding(item.code, item.message, item.expected, item.hint)])
-            return None
+        return self._named(read_made, path, named)
 
     def recorded(self, path: str, named: Place) -> RecordedRun | None:
         """What a run's directory says of itself; None with findings if it cannot be replayed."""
+        return self._named(read_recorded, path, named)
+
+    def _named(self, read: Callable[[str, str], T], path: str, named: Place) -> T | None:
+        """What a reader makes of a path; what is wrong with it is found where it is named."""
         try:
-            return read_recorded(path, path)
+            return read(path, path)
         except Unreadable as error:
             item = error.finding
             self.add([named.finding(item.code, item.message, item.expected, item.hint)])

@@ -54,7 +54,7 @@ def client(target: str, identity: Identity | None = None) -> Client:
     """
     if target.startswith("/"):
         return sockets.Client(target)
-    from agentsim.rpc import channel  # gRPC takes a while to import, and a local run does without
+    from agentsim.rpc import channel  # a local run does without
 
     return channel.Client(target, identity)
 
