@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import IO
 
+from agentsim import children
 from agentsim.config.hostfile import Host, Ssh
 from agentsim.errors import MissingPackage
 from agentsim.launch import far, remote
@@ -135,11 +136,7 @@ class Call:
 
     async def write(self, data: bytes) -> None:
         """Give it something on its stdin; lost when it has ended."""
-        assert self._process.stdin is not None
-        # uvloop raises RuntimeError for a pipe that it has closed.
-        with contextlib.suppress(ConnectionError, RuntimeError):
-            self._process.stdin.write(data)
-            await self._process.stdin.drain()
+        await children.tell(self._process, data)
 
     def end_stdin(self) -> None:
         """Let its stdin end."""

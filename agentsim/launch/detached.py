@@ -12,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from agentsim import logs
+from agentsim import children, logs
 from agentsim.errors import LaunchError
 from agentsim.launch.base import listening
 from agentsim.launch.local import end_of
@@ -57,11 +57,7 @@ class LocalBeginning:
     process: asyncio.subprocess.Process
 
     async def keep(self) -> None:
-        stdin = self.process.stdin
-        assert stdin is not None
-        with contextlib.suppress(ConnectionError):
-            stdin.write(KEEP)
-            await stdin.drain()
+        await children.tell(self.process, KEEP)
         await self.abandon()
 
     async def abandon(self) -> None:
@@ -163,13 +159,10 @@ async def _start(config: NodeConfig, log: Path) -> tuple[asyncio.subprocess.Proc
     host = config.stay.host if config.stay else ""
     why = "did not start"
     try:
-        process.stdin.write(msgspec.json.encode(config) + b"\n")
-        await process.stdin.drain()
+        await children.tell(process, msgspec.json.encode(config) + b"\n")
         ready = await asyncio.wait_for(listening(process.stdout), _READY_TIMEOUT_S)
     except TimeoutError:
         ready, why = None, f"was not ready within {_READY_TIMEOUT_S:.0f} s"
-    except ConnectionError:
-        ready = None
     finally:
         await process.wait()  # what it started lives on, and holds the pipes
     if ready is None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from agentsim import logs
+from agentsim import children, logs
 from agentsim.errors import LaunchError
 from agentsim.launch.base import listening
 from agentsim.rpc.control import NodeConfig
@@ -107,18 +107,14 @@ class LocalLauncher:
 
 
 async def _handshake(node: LocalNode, config: NodeConfig) -> None:
-    assert node.process.stdin is not None
     assert node.process.stdout is not None
     try:
-        node.process.stdin.write(msgspec.json.encode(config) + b"\n")
-        await node.process.stdin.drain()
+        await children.tell(node.process, msgspec.json.encode(config) + b"\n")
         ready = await asyncio.wait_for(listening(node.process.stdout), _READY_TIMEOUT_S)
     except TimeoutError:
         raise LaunchError(
             f"the node of {node.host} was not ready within {_READY_TIMEOUT_S:.0f} s; see {node.log}"
         ) from None
-    except ConnectionError:
-        ready = None
     if ready is None:
         raise LaunchError(
             f"the node of {node.host} did not start (log: {node.log})" + end_of(node.log)

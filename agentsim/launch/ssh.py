@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from agentsim import logs
+from agentsim import children, logs
 from agentsim.config.hostfile import Host, Hostfile
 from agentsim.errors import LaunchError
 from agentsim.launch import far
@@ -72,10 +72,7 @@ class SshNode:
 
     async def keep(self) -> None:
         """Let a node that stays go on by itself; `ssh` is not needed any more."""
-        assert self.process.stdin is not None
-        with contextlib.suppress(ConnectionError):
-            self.process.stdin.write(lifeline.KEEP)
-            await self.process.stdin.drain()
+        await children.tell(self.process, lifeline.KEEP)
         assert self.process.stdout is not None
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.process.stdout.read(), _KEPT_S)  # it lets go of it
@@ -189,9 +186,7 @@ class SshLauncher:
             await asyncio.shield(process.wait())
             raise
         if self._stay is None:  # from now on it is ended by its number, and by its lease
-            assert process.stdin is not None
-            with contextlib.suppress(ConnectionError, RuntimeError):
-                process.stdin.write(KEEP)
+            await children.tell(process, KEEP)
         identity = self._authority.issue("orchestrator")
         gate = self._gate
         return SshNode(host, "", str(log), identity, connection, process, gate, said)
@@ -199,7 +194,6 @@ class SshLauncher:
     async def _handshake(
         self, connection: Connection, process: asyncio.subprocess.Process, log: Path
     ) -> Listening:
-        assert process.stdin is not None
         assert process.stdout is not None
         host = connection.host.address
         stay = self._stay and self._stay(connection.host)
@@ -216,10 +210,8 @@ class SshLauncher:
         timeout_s = self._hostfile.ssh.connect_timeout_s + _READY_S
         try:
             async with asyncio.timeout(timeout_s):
-                with contextlib.suppress(ConnectionError, RuntimeError):
-                    process.stdin.write(connection.stdin(_PROGRAM))
-                    process.stdin.write(msgspec.json.encode(config) + b"\n")
-                    await process.stdin.drain()
+                order = connection.stdin(_PROGRAM) + msgspec.json.encode(config) + b"\n"
+                await children.tell(process, order)
                 said = await listening(process.stdout)
                 status = await process.wait() if said is None else 0
         except TimeoutError:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from agentsim import logs
+from agentsim import children, logs
 from agentsim.errors import LaunchError
 from agentsim.rpc.awake import AwakeClock
 from agentsim.rpc.codec import decode
@@ -216,8 +216,7 @@ class Workers:
         self._processes[worker] = process
         log_settings = logs.settings_for(self._log_of(worker))
         config = WorkerConfig(str(self._socket), worker, self._tokens[worker], log_settings)
-        assert process.stdin is not None
-        process.stdin.write(msgspec.json.encode(config) + b"\n")
+        await children.tell(process, msgspec.json.encode(config) + b"\n")
         self._keep(self._watch(worker, process))
         if worker in self._ending:
             self._keep(_end(process))

@@ -76,7 +76,8 @@ class StreamLink:
     async def close(self) -> None:
         self._writer.close()
         with contextlib.suppress(OSError):
-            await self._writer.wait_closed()
+            # All who close wait for one future: one of them that is cancelled may not cancel it.
+            await asyncio.shield(self._writer.wait_closed())
 
 
 async def connect_unix(path: str) -> StreamLink:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentsim import children
 from agentsim.config.models import LlamaCpp
 from agentsim.errors import LaunchError, MissingPackage, UserError
 from agentsim.serving import llama_cpp_server
@@ -156,11 +157,8 @@ class LlamaCppServer:
 
     async def _configure(self, process: asyncio.subprocess.Process, config: ServerConfig) -> int:
         """Says what to serve; returns the port that the child says."""
-        assert process.stdin is not None
         assert process.stdout is not None
-        with contextlib.suppress(ConnectionError):
-            process.stdin.write(msgspec.json.encode(config) + b"\n")
-            await process.stdin.drain()
+        await children.tell(process, msgspec.json.encode(config) + b"\n")
         word, _, port = (await process.stdout.readline()).decode().partition(" ")
         if word != "READY":
             await process.wait()

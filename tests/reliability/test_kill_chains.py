@@ -80,14 +80,16 @@ def test_agents_go_on_in_another_worker_when_theirs_is_killed(program, scenario,
     process = program.begin("run", file, "--out", "R")
     assert process.stderr is not None
     killed: set[int] = set()
+    said = []
     for line in iter(process.stderr.readline, ""):
+        said.append(line)
         # When they play, and each time when others have taken over.
         if ("placing" in line or "go on in worker" in line) and len(killed) < victims:
             program.wait_for(lambda: set(program.processes("agentsim.worker")) - killed)
             victim = max(set(program.processes("agentsim.worker")) - killed)
             killed.add(victim)
             os.kill(victim, signal.SIGKILL)
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=60) == 0, "".join(said)
     whole = program.folder / "U"
     program.run("run", file, "--out", "U", "--quiet", "--workers", "3")
     assert_equal_tables(program.folder / "R", whole)

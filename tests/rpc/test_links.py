@@ -146,6 +146,15 @@ async def test_too_large_a_message_is_not_sent(tmp_path) -> None:
         assert (await link.receive()).body == b"the link still works"
 
 
+async def test_one_of_two_that_close_may_be_cancelled(tmp_path) -> None:
+    async with over_unix(tmp_path, echo) as link:
+        impatient, patient = [asyncio.ensure_future(link.close()) for _ in range(2)]
+        await asyncio.sleep(0)  # both wait now
+        impatient.cancel()
+        await asyncio.wait_for(patient, 5)
+    assert impatient.cancelled()
+
+
 async def test_nobody_listens(tmp_path) -> None:
     with pytest.raises(WireError, match="cannot connect"):
         await connect_unix(str(tmp_path / "nothing"))
