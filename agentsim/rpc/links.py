@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import struct
 from typing import Protocol
 
@@ -16,6 +15,8 @@ from agentsim.rpc.envelope import Envelope, WireError, pack, unpack
 # More than the largest value that travels (64 MiB) and what is sent with it.
 MAX_MESSAGE_BYTES = 66 * 1024 * 1024
 _LENGTH = struct.Struct("<I")
+# How long what was sent last may take to leave.
+_LAST_WORDS_S = 2.0
 
 
 class Link(Protocol):
@@ -36,7 +37,7 @@ class Link(Protocol):
         """
 
     async def close(self) -> None:
-        """Close; harmless when closed already."""
+        """Close; what was sent still arrives, if the other side reads. Harmless when closed."""
 
 
 class StreamLink:
@@ -75,9 +76,14 @@ class StreamLink:
 
     async def close(self) -> None:
         self._writer.close()
-        with contextlib.suppress(OSError):
-            # All who close wait for one future: one of them that is cancelled may not cancel it.
-            await asyncio.shield(self._writer.wait_closed())
+        try:
+            async with asyncio.timeout(_LAST_WORDS_S):
+                # All who close wait for one future: one that is cancelled may not cancel it.
+                await asyncio.shield(self._writer.wait_closed())
+        except TimeoutError:  # the other side does not read
+            self._writer.transport.abort()
+        except OSError:
+            pass
 
 
 async def connect_unix(path: str) -> StreamLink:

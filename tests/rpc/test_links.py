@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agentsim.rpc import links
 from agentsim.rpc.envelope import DATA, NODE, ORCHESTRATOR, Envelope, Kind, WireError, pack
 from agentsim.rpc.links import (
     MAX_MESSAGE_BYTES,
@@ -153,6 +154,41 @@ async def test_one_of_two_that_close_may_be_cancelled(tmp_path) -> None:
         impatient.cancel()
         await asyncio.wait_for(patient, 5)
     assert impatient.cancelled()
+
+
+async def test_closing_does_not_wait_for_who_does_not_read(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(links, "_LAST_WORDS_S", 0.05)
+    released = asyncio.Event()
+
+    async def deaf(link: Link) -> None:
+        await released.wait()
+
+    async with over_unix(tmp_path, deaf) as link:
+        sending = asyncio.ensure_future(link.send(message(bytes(10_000_000))))
+        await asyncio.sleep(0.1)
+        assert not sending.done()
+        try:
+            await asyncio.wait_for(link.close(), 5)
+            await asyncio.wait([sending], timeout=5)  # nobody waits for a lost message
+            assert sending.done()
+        finally:
+            released.set()
+
+
+async def test_what_was_sent_before_closing_arrives(tmp_path) -> None:
+    heard = []
+
+    async def late(link: Link) -> None:
+        await asyncio.sleep(0.2)
+        while (envelope := await link.receive()) is not None:
+            heard.append(envelope)
+
+    async with over_unix(tmp_path, late) as link:
+        sending = asyncio.ensure_future(link.send(message(bytes(1_000_000))))
+        await asyncio.sleep(0.05)
+        await link.close()
+        await sending
+    assert heard == [message(bytes(1_000_000))]
 
 
 async def test_nobody_listens(tmp_path) -> None:
