@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 
@@ -65,6 +66,7 @@ class Centre:
         self.caller = Caller(CENTRE, loop, codec, self._post, proxy=self._proxy)
         self._find = find
         self._setup = setup
+        self._reserving = threading.Lock()
         self._outbox: asyncio.Queue[tuple[int, list[ActorMessage]]] = asyncio.Queue()
 
     @asynccontextmanager
@@ -92,9 +94,10 @@ class Centre:
 
     def reserve(self, count: int) -> list[int]:
         """Numbers for further workers, which `begin` starts; from any thread that makes agents."""
-        first = self.workers
-        self.workers += count
-        return list(range(first, self.workers))
+        with self._reserving:
+            first = self.workers
+            self.workers += count
+        return list(range(first, first + count))
 
     async def begin(self, host: int, workers: list[int]) -> None:
         """Start further workers on a host, by its place in the plan."""

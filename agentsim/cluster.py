@@ -31,14 +31,7 @@ from agentsim.actors.agent import Agent, type_path
 from agentsim.actors.caller import Caller
 from agentsim.actors.codec import Codec
 from agentsim.actors.find import find_agent, sources_of
-from agentsim.actors.messages import (
-    Create,
-    Done,
-    DoneMany,
-    Drop,
-    Setup,
-    Value,
-)
+from agentsim.actors.messages import Create, Drop, Setup
 from agentsim.actors.proxy import Group, Proxy
 from agentsim.centre import Centre
 from agentsim.config.hostfile import Host, Hostfile
@@ -51,8 +44,6 @@ _log = logging.getLogger(__name__)
 # Constructor arguments of this many agents travel in one message, and at most so many bytes.
 _AGENTS_A_MESSAGE = 10_000
 _BYTES_A_MESSAGE = 1024 * 1024
-_RESULTS = (Done, DoneMany, Value)
-
 
 Blocks = Callable[[int], list[tuple[int, int, int]]]
 """Where to put so many agents: (worker, first agent, count) of each part."""

@@ -344,30 +344,32 @@ class ActorHost:
         """Begin calls of agents; of those that have nothing else to do, without a mailbox."""
         gather, group, method = many.gather, many.group, many.method
         call, shared, agents = gather.call, many.arguments, group.agents
+        boxes, lone, function, waits = self._boxes, self._lone, method.function, method.waits
+        keys = _key(call.group, 0)
         # Results that need nothing more are handed over together.
         offsets: list[int] = []
         values: list[Any] = []
         for offset in range(start, end):
             index = call.first + offset
             agent = agents.get(index)
-            key = _key(call.group, index)
-            if key in self._boxes or key in self._lone or not isinstance(agent, Agent):
+            key = keys | index
+            if key in boxes or key in lone or not isinstance(agent, Agent):
                 self._one_of_many(call, offset, gather)
                 continue
             chain = (*call.chain, call.id + offset)
-            if not method.waits:
+            if not waits:
                 _chain.set(chain)  # the code of others sets it when it begins
             try:
                 args, kwargs = shared or self._arguments.read(call.arguments)
-                result = method.function(agent, *args, **kwargs)
+                result = function(agent, *args, **kwargs)
             except BaseException as error:  # noqa: BLE001 - a user's method may raise anything
                 gather.error(offset, self._error_of(error))
                 continue
             if type(result) in NUMBERS:
                 offsets.append(offset)
                 values.append(result)
-            elif method.waits or (type(result) not in PLAIN and hasattr(type(result), "__await__")):
-                self._lone[key] = chain[-1]
+            elif waits or (type(result) not in PLAIN and hasattr(type(result), "__await__")):
+                lone[key] = chain[-1]
                 work = self._lone_call(chain, result, gather)
                 # One name for all: a name each takes as much memory as the agent.
                 self._tasks[chain[-1]] = self._loop.create_task(work, name=call.method)

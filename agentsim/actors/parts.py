@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agentsim.actors.messages import DoneMany, RemoteError
 from agentsim.actors.placeholder import CallCancelled, GroupPlaceholder, Placeholder, failure_of
@@ -53,9 +54,10 @@ class Part:
         Raises:
             ValueError, RunError: the message does not hold together.
         """
-        offsets: list[int] = np.frombuffer(message.offsets, dtype="<u4").tolist()
-        if len(offsets) > self.left or (offsets and max(offsets) >= self.count):
-            raise ValueError(f"{len(offsets)} results came for {self.left} of {self.count} calls")
+        column = np.frombuffer(message.offsets, dtype="<u4")
+        if column.size > self.left or (column.size and column.max() >= self.count):
+            raise ValueError(f"{column.size} results came for {self.left} of {self.count} calls")
+        offsets = _row(column)
         placeholder = self.placeholder()
         if placeholder is None:
             self.left -= len(offsets)
@@ -101,6 +103,14 @@ class Part:
                 placeholder._fail(self.start + offset, error)
                 values.append(None)
         return values
+
+
+def _row(offsets: NDArray[np.uint32]) -> range | list[int]:
+    """Offsets as plain numbers: a range where they follow each other, as they mostly do."""
+    if offsets.size > 1 and bool((np.diff(offsets) == 1).all()):
+        return range(int(offsets[0]), int(offsets[-1]) + 1)
+    found: list[int] = offsets.tolist()
+    return found
 
 
 def _note_unread(errors: dict[int, RemoteError]) -> None:

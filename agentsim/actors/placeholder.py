@@ -298,8 +298,21 @@ class GroupPlaceholder:
             raise self._errors[min(self._errors)]
         return list(self._results)
 
-    def _take(self, start: int, offsets: list[int], values: list[Any]) -> None:
+    def _take(self, start: int, offsets: range | list[int], values: list[Any]) -> None:
+        """Results of agents came.
+
+        Args:
+            start: agent of offset 0.
+        """
         results, done, order = self._results, self._done, self._order
+        if isinstance(offsets, range):
+            agents = range(start + offsets.start, start + offsets.stop)
+            row = slice(agents.start, agents.stop)
+            if done.find(1, row.start, row.stop) < 0:
+                results[row] = values
+                done[row] = b"\1" * len(agents)
+                order.extend(agents)
+                return
         for offset, value in zip(offsets, values, strict=True):
             agent = start + offset
             if not done[agent]:
