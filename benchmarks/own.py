@@ -24,9 +24,9 @@ COMMANDS = {
     "coroutines": "dummy --agents 1000000 --coroutines --repeats 2",
     "coroutines-together": "dummy --agents 1000000 --coroutines --jitter 0 --repeats 2",
     "ten-million": "dummy --agents 10000000 --think 0 --jitter 0 --repeats 1",
-    "scaling": "scaling --repeats 2 --rounds 10",
+    "scaling": "scaling --repeats 5 --rounds 10",
     "scaling-coroutines": (
-        "scaling --repeats 2 --rounds 1 --coroutines --agents 200000 --sizes 10000,100000,1000000"
+        "scaling --repeats 3 --rounds 1 --coroutines --agents 200000 --sizes 10000,100000,1000000"
     ),
     "messages": "messages",
     "results": "results",
@@ -181,9 +181,9 @@ def scaling(found: Mapping[str, Any]) -> str:
             f"{line['workers']}",
             f"{line['agents']:,}",
             figure(line["wall_s"]),
-            figure(line["cpu_s"]),
+            spread(of(line, "cpu_s")),
             figure(line["cpu_us_a_turn"]),
-            figure(line["slope_us"]) if "slope_us" in line else "",
+            spread(of(line, "slope_us")) if "slope_us" in line else "",
         ]
         for name, words in what.items()
         for line in found[name]

@@ -56,28 +56,33 @@ def dummy_table(found: dict[str, Any]) -> RenderableType:
 
 def scaling_tables(found: dict[str, Any]) -> RenderableType:
     """What `scaling.bench_scaling` found."""
-    columns = ["workers", "agents", "s a round", "CPU s a round", "us a turn"]
 
     def rows(name: str) -> list[list[str]]:
         return [
-            [
-                f"{line['workers']}",
-                f"{line['agents']:,}",
-                f"{line['wall_s']:.3f}",
-                f"{line['cpu_s']:.3f}",
-                f"{line['cpu_us_a_turn']:.2f}",
-            ]
+            [f"{line['agents']:,}", f"{line['wall_s']:.3f}", _with_spread(line, "cpu_s", 3)]
             for line in found[name]
         ]
 
+    def by_workers(title: str, name: str) -> Table:
+        lines = [
+            [f"{line['workers']}", *row, f"{line['cpu_us_a_turn']:.2f}"]
+            for row, line in zip(rows(name), found[name], strict=True)
+        ]
+        return table(title, ["workers", *columns, "us a turn"], lines)
+
+    columns = ["agents", "s a round", "CPU s a round"]
     sizes = [
-        [*row, f"{line['slope_us']:.2f}" if "slope_us" in line else ""]
+        [*row, _with_spread(line, "slope_us") if "slope_us" in line else ""]
         for row, line in zip(rows("sizes"), found["sizes"], strict=True)
     ]
     return Group(
-        table("agents a worker fixed (weak scaling)", columns, rows("weak")),
-        table("agents fixed (strong scaling)", columns, rows("strong")),
-        table("more agents", [*columns, "one more, us"], sizes),
+        by_workers("agents a worker fixed (weak scaling)", "weak"),
+        by_workers("agents fixed (strong scaling)", "strong"),
+        table(
+            f"more agents, workers: {found['sizes'][0]['workers']}",
+            [*columns, "one more, us"],
+            sizes,
+        ),
         *_lines(found, ["one more: the CPU of one more agent's turn, since the line above"]),
     )
 

@@ -101,8 +101,9 @@ def scaling(
     Agents a worker fixed, agents fixed, and ever more agents on two workers. CPU is that of all
     processes, without imports and start-up.
 
-    JSON: weak, strong, sizes, each a list of {agents, workers, wall_s, cpu_s (of one round),
-    cpu_us_a_turn}; in sizes also slope_us, the CPU of one more agent's turn.
+    JSON: weak, strong, sizes, each a list of {agents, workers, wall_s, cpu_s (of one round), and
+    _min and _max of both, cpu_us_a_turn}; in sizes also slope_us, the CPU of one more agent's turn
+    in each repeat, and _min and _max.
     """
     from agentsim.bench import Dummies, bench_scaling
     from agentsim.bench.tables import scaling_tables

@@ -11,22 +11,33 @@ from agentsim.bench.results import bench_results
 
 
 def test_scaling_fixes_agents_a_worker_and_then_agents_and_tells_the_cost_of_one_more() -> None:
-    played = []
+    played: list[tuple[int, int, int, bool]] = []
 
-    def bench(spec: Dummies, tell) -> dict:
-        played.append((spec.agents, spec.workers, spec.memory))
-        cpu_s = 0.5 + spec.agents * 2e-6
-        return {"round": {"wall_s": 1.0, "cpu_s": cpu_s}, "cpu_us_a_turn": cpu_s / spec.agents}
+    def bench(spec: Dummies) -> dict:
+        played.append((spec.agents, spec.workers, spec.repeats, spec.memory))
+        repeat = played.count(played[-1])
+        return {"round": {"wall_s": float(repeat), "cpu_s": repeat * (0.5 + spec.agents * 2e-6)}}
 
-    spec = Dummies(agents=400_000, workers=2)
+    spec = Dummies(agents=400_000, workers=2, repeats=3)
     found = bench_scaling(spec, workers=[1, 2, 4], sizes=[1_000_000, 10_000, 100_000], bench=bench)
     assert [line["agents"] for line in found["weak"]] == [100_000, 200_000, 400_000]
     assert [line["agents"] for line in found["strong"]] == [400_000] * 3
     assert [line["workers"] for line in found["weak"]] == [1, 2, 4]
     assert [line["agents"] for line in found["sizes"]] == [10_000, 100_000, 1_000_000]
     assert "slope_us" not in found["sizes"][0]
-    assert [line["slope_us"] for line in found["sizes"][1:]] == pytest.approx([2.0, 2.0])
-    assert not any(memory for _, _, memory in played)
+    for line in found["sizes"][1:]:
+        slopes = [line[f"slope_us{which}"] for which in ("_min", "", "_max")]
+        assert slopes == pytest.approx([2.0, 4.0, 6.0])
+    line = found["strong"][0]
+    assert [line[f"wall_s{which}"] for which in ("_min", "", "_max")] == [1.0, 2.0, 3.0]
+    assert [line[f"cpu_s{which}"] for which in ("_min", "", "_max")] == pytest.approx(
+        [1.3, 2.6, 3.9]
+    )
+    assert line["cpu_us_a_turn"] == pytest.approx(6.5)
+    # A repeat of all, each once, before the next.
+    once = played[: len(set(played))]
+    assert played == once * 3
+    assert all(repeats == 1 and not memory for _, _, repeats, memory in played)
 
 
 def test_messages_are_told_in_microseconds_a_call() -> None:
