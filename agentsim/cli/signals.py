@@ -10,7 +10,11 @@ _EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 async def until_signal(work: Coroutine[None, None, None]) -> int:
-    """Do something to its end, or cancel it at a signal; the exit code."""
+    """Do something to its end, or cancel it at a signal; the exit code.
+
+    Raises:
+        RuntimeError: it was cancelled without one, which is a bug of ours.
+    """
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work)
     got: list[signal.Signals] = []
@@ -25,8 +29,8 @@ async def until_signal(work: Coroutine[None, None, None]) -> int:
         loop.add_signal_handler(number, stop, number)
     try:
         await task
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as error:
         if not got:
-            raise
+            raise RuntimeError("the work was cancelled, and by no signal") from error
         return _EXIT_CODES[got[0]]
     return 0
