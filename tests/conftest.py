@@ -71,6 +71,8 @@ def ssh_bed() -> Iterator[SshHosts]:
 @pytest.fixture
 def ssh_hosts(ssh_bed: SshHosts, program: Program) -> Iterator[SshHosts]:
     """Four SSH hosts in network namespaces; nothing may be left on any of them after the test."""
+    for name in ssh_bed.names:
+        program.wait_for(lambda name=name: ssh_bed.reached(name), 30)
     try:
         yield ssh_bed
         ssh_bed.heal()

@@ -9,6 +9,7 @@ ends only what it started.
 from __future__ import annotations
 
 import contextlib
+import errno
 import getpass
 import os
 import random
@@ -234,6 +235,16 @@ class SshHosts:
             if host.namespace:
                 _run("ip", "-n", host.namespace, "link", "set", "eth0", "up")
                 _run("ip", "netns", "exec", host.namespace, "nft", "flush", "ruleset")
+
+    def reached(self, name: str) -> bool:
+        """Whether packets come to a host, and back.
+
+        A link is up some time after it is told to be, the later the more a machine has to do.
+        """
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            # Nobody listens there; the host itself says so.
+            return probe.connect_ex((self[name].address, 1)) == errno.ECONNREFUSED
 
     def _filter(self, name: str, rule: str) -> None:
         rules = (
