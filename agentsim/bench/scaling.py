@@ -31,7 +31,7 @@ def bench_scaling(
         spec: of each run; its `agents` are those of a strong line, and those a worker of a weak
             line when they are divided by the most workers; its `workers` those of a size.
         workers: how many, for each line of `weak` and `strong`.
-        sizes: agents, for each line of `sizes`.
+        sizes: agents, for each line of `sizes`; one that is named twice is one line.
 
     Returns:
         weak     agents a worker fixed, a list
@@ -50,7 +50,7 @@ def bench_scaling(
     tables = {
         "weak": [(a_worker * count, count) for count in workers],
         "strong": [(spec.agents, count) for count in workers],
-        "sizes": [(agents, spec.workers) for agents in sorted(sizes)],
+        "sizes": [(agents, spec.workers) for agents in sorted(set(sizes))],
     }
     rounds: dict[_Shape, list[dict[str, float]]] = {}
     for repeat in range(1, spec.repeats + 1):

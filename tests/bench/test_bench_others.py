@@ -19,7 +19,9 @@ def test_scaling_fixes_agents_a_worker_and_then_agents_and_tells_the_cost_of_one
         return {"round": {"wall_s": float(repeat), "cpu_s": repeat * (0.5 + spec.agents * 2e-6)}}
 
     spec = Dummies(agents=400_000, workers=2, repeats=3)
-    found = bench_scaling(spec, workers=[1, 2, 4], sizes=[1_000_000, 10_000, 100_000], bench=bench)
+    found = bench_scaling(
+        spec, workers=[1, 2, 4], sizes=[1_000_000, 10_000, 100_000, 10_000], bench=bench
+    )
     assert [line["agents"] for line in found["weak"]] == [100_000, 200_000, 400_000]
     assert [line["agents"] for line in found["strong"]] == [400_000] * 3
     assert [line["workers"] for line in found["weak"]] == [1, 2, 4]
